@@ -1,0 +1,1 @@
+"""Text in, vectors out: segmentation, SentencePiece, models, objectives, training and inference."""

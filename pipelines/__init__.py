@@ -1,0 +1,1 @@
+"""Where it runs: corpus readers, Beam transforms, stages, benchmarks, the loop, reports and the command line."""

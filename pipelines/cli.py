@@ -1,0 +1,45 @@
+"""The `twinlode` command: one module in `pipelines/commands` for each subcommand.
+
+Command modules import torch, Beam and our own rooms inside their functions, so `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from encoder.errors import InputError as EncoderInputError
+from mining.errors import InputError as MiningInputError
+from pipelines.commands import mine_vectors
+
+app = typer.Typer(
+    name="twinlode",
+    help="Mine translation pairs from monolingual text, and train the encoders that find them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("mine-vectors")(mine_vectors.command)
+
+
+@app.callback()
+def root() -> None:
+    """Keeps `twinlode COMMAND` a group however many commands there are."""
+
+
+def main() -> None:
+    """Run the command line; bad input is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except (EncoderInputError, MiningInputError) as error:
+        print(f"twinlode: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("twinlode: interrupted; run the same command again to continue", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
