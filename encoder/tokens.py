@@ -1,0 +1,63 @@
+"""Token ids of many sentences as one flat array: what the text side makes and every model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+
+class Tokens(NamedTuple):
+    """Ragged token ids: sentence `i` is `ids[offsets[i] : offsets[i + 1]]`."""
+
+    ids: np.ndarray  # (total,) int32
+    offsets: np.ndarray  # (sentences + 1,) int64
+
+    @classmethod
+    def from_lists(cls, sentences: Sequence[Sequence[int]]) -> Tokens:
+        offsets = np.zeros(len(sentences) + 1, np.int64)
+        np.cumsum([len(ids) for ids in sentences], out=offsets[1:])
+        flat = np.fromiter((i for ids in sentences for i in ids), np.int32, count=offsets[-1])
+        return cls(flat, offsets)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+    def take(self, rows: np.ndarray) -> Tokens:
+        """The sentences `rows`, in that order."""
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return Tokens(self.ids[np.repeat(self.offsets[:-1][rows], lengths) + within], offsets)
+
+    def truncate(self, most: int) -> Tokens:
+        """At most the first `most` tokens of each sentence."""
+        lengths = np.minimum(self.lengths, most)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return Tokens(self.ids[np.repeat(self.offsets[:-1], lengths) + within], offsets)
+
+    def batch(self, device: torch.device | str = "cpu") -> TokenBatch:
+        return TokenBatch(
+            torch.as_tensor(self.ids, dtype=torch.int64, device=device),
+            torch.as_tensor(self.offsets, dtype=torch.int64, device=device),
+        )
+
+
+class TokenBatch(NamedTuple):
+    """`Tokens` as tensors on the model's device: the input of every sentence model."""
+
+    ids: torch.Tensor  # (total,) int64
+    offsets: torch.Tensor  # (batch + 1,) int64
+
+    def padded(self, pad_id: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        """Ids (batch, length) filled with `pad_id`, and the boolean mask of real tokens."""
+        lengths = self.offsets.diff()
+        width = int(lengths.max()) if len(lengths) else 0
+        mask = torch.arange(width, device=self.ids.device) < lengths[:, None]  # (batch, length)
+        padded = self.ids.new_full(mask.shape, pad_id)
+        padded[mask] = self.ids
+        return padded, mask
