@@ -1,0 +1,188 @@
+"""Any Hugging Face encoder or sentence-transformers folder, with its own tokenizer and pooling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from encoder.errors import InputError
+from encoder.models.heads import Head
+from encoder.tokens import TokenBatch, Tokens
+
+_NO_LIMIT = 10**9  # tokenizers without a length limit report an absurdly large one
+_HUB_FILES = ["*.json", "*.txt", "*.model", "*.py", "*.safetensors"]
+
+
+class PretrainedSettings(BaseModel):
+    """`pooling: folder` is what sentence-transformers does: the folder's own modules, the mean where it has none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["pretrained"] = "pretrained"
+    source: str = Field(description="A local folder or a Hugging Face hub id.")
+    pooling: Literal["folder", "mean", "cls"] = "folder"
+    max_tokens: int | None = Field(None, ge=1, description="Truncate here; by default where the folder says.")
+    trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
+
+
+class TokenizerText:
+    """A Hugging Face tokenizer behind the interface of `encoder.text.TextEncoder`; languages do not matter to it."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int | None) -> None:
+        self.tokenizer = tokenizer
+        self.max_tokens = max_tokens
+
+    def encode(self, sentences: Sequence[str], lang: str | None = None) -> Tokens:
+        """Ids with the model's special tokens."""
+        if not len(sentences):
+            return Tokens.from_lists([])
+        if not self.tokenizer.is_fast:
+            limit = {"truncation": True, "max_length": self.max_tokens} if self.max_tokens else {}
+            return Tokens.from_lists(self.tokenizer(list(sentences), **limit)["input_ids"])
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_padding()
+        if self.max_tokens:
+            backend.enable_truncation(self.max_tokens)
+        else:
+            backend.no_truncation()
+        return Tokens.from_lists([encoding.ids for encoding in backend.encode_batch_fast(list(sentences))])
+
+
+class Pretrained(nn.Module):
+    """A Hugging Face backbone and a head; equally long sentences run without an attention mask, which is faster."""
+
+    def __init__(self, settings: PretrainedSettings, backbone: Any, head: Head, text: TokenizerText) -> None:
+        super().__init__()
+        self.settings = settings
+        self.backbone = backbone
+        self.head = head
+        self.text = text
+        self.dim = head.dim
+        self.max_tokens = text.max_tokens
+        self.pad_id: int = text.tokenizer.pad_token_id or 0
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        count = len(batch.offsets) - 1
+        if not len(batch.ids):
+            return torch.zeros(count, self.dim, device=batch.ids.device)
+        lengths = batch.offsets.diff()
+        mask: Tensor | None = None
+        if len(batch.ids) == count * int(lengths.max()):
+            ids = batch.ids.view(count, -1)
+        else:
+            ids, mask = batch.padded(self.pad_id)
+        states = self.backbone(input_ids=ids, attention_mask=None if mask is None else mask.long()).last_hidden_state
+        vectors = self.head(states, mask)  # (batch, dim)
+        return vectors if mask is None else torch.where(lengths[:, None] > 0, vectors, 0.0)
+
+    @classmethod
+    def load(cls, settings: PretrainedSettings) -> Pretrained:
+        """From a local folder or the hub, weights included."""
+        from transformers import AutoModel
+
+        folder = local_folder(settings.source)
+        try:
+            backbone = AutoModel.from_pretrained(
+                folder, trust_remote_code=settings.trust_remote_code, dtype=torch.float32
+            )
+        except (OSError, ValueError) as error:
+            raise InputError(f"{settings.source}: not a model that transformers can load ({_first(error)})") from None
+        return cls._assemble(settings, folder, backbone, weights=True)
+
+    @classmethod
+    def empty(cls, settings: PretrainedSettings, folder: Path) -> Pretrained:
+        """Architecture and tokenizer of a folder written by `write`, with weights still to be loaded."""
+        from transformers import AutoConfig, AutoModel
+
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=settings.trust_remote_code)
+        backbone = AutoModel.from_config(config, trust_remote_code=settings.trust_remote_code)
+        return cls._assemble(settings, folder, backbone.float(), weights=False)
+
+    @classmethod
+    def _assemble(cls, settings: PretrainedSettings, folder: Path, backbone: Any, *, weights: bool) -> Pretrained:
+        from transformers import AutoTokenizer
+
+        if backbone.config.is_encoder_decoder:
+            backbone = backbone.get_encoder()
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=settings.trust_remote_code)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{settings.source}: its tokenizer cannot be loaded ({_first(error)})") from None
+        if _sentence_config(folder).get("do_lower_case"):
+            _lower_case(tokenizer)
+        has_modules = (folder / "modules.json").exists()
+        if settings.pooling == "folder" and has_modules:
+            head = Head.read(folder, weights=weights)
+        else:
+            head = Head.plain(backbone.config.hidden_size, "cls" if settings.pooling == "cls" else "mean")
+        limit = settings.max_tokens or _token_limit(folder, backbone, tokenizer)
+        return cls(settings, backbone, head, TokenizerText(tokenizer, limit))
+
+    def write(self, folder: Path, *, weights: bool) -> None:
+        """A sentence-transformers folder; without weights it is what a checkpoint needs to rebuild the network."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if weights:
+            self.backbone.save_pretrained(folder)
+        else:
+            self.backbone.config.save_pretrained(folder)
+        self.text.tokenizer.save_pretrained(folder)
+        self.head.write(folder, weights=weights)
+        if self.max_tokens:
+            config = {"max_seq_length": self.max_tokens, "do_lower_case": False}
+            (folder / "sentence_bert_config.json").write_text(json.dumps(config, indent=2))
+
+
+def local_folder(source: str) -> Path:
+    """`source` itself when it is a folder, else a snapshot of the hub repository; safetensors are preferred."""
+    if Path(source).is_dir():
+        return Path(source)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        folder = Path(snapshot_download(source, allow_patterns=_HUB_FILES))
+        if not list(folder.glob("*.safetensors")):
+            folder = Path(snapshot_download(source, allow_patterns=[*_HUB_FILES, "*.bin"]))
+    except (OSError, HFValidationError, ValueError) as error:
+        raise InputError(
+            f"{source}: neither a local folder nor a model that can be had from the Hugging Face hub ({_first(error)})"
+        ) from None
+    return folder
+
+
+def _token_limit(folder: Path, backbone: Any, tokenizer: Any) -> int | None:
+    """As sentence-transformers: the folder's own limit, else what tokenizer and positions allow."""
+    limit = _sentence_config(folder).get("max_seq_length")
+    if limit:
+        return int(limit)
+    limits = [tokenizer.model_max_length]
+    positions = getattr(backbone.config, "max_position_embeddings", None)
+    if positions and positions > 0:
+        # RoBERTa and its kin count positions from padding_idx + 1.
+        padding = getattr(getattr(backbone, "embeddings", None), "padding_idx", None)
+        limits.append(positions - (padding + 1 if padding is not None else 0))
+    smallest = min(limits)
+    return int(smallest) if smallest < _NO_LIMIT else None
+
+
+def _sentence_config(folder: Path) -> dict[str, Any]:
+    path = folder / "sentence_bert_config.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def _lower_case(tokenizer: Any) -> None:
+    from tokenizers import normalizers
+
+    present = tokenizer.backend_tokenizer.normalizer
+    lower = normalizers.Lowercase()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Sequence([lower, present] if present else [lower])
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")
