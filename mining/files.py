@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import uuid
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, cast
 
 import fsspec
+import pyarrow as pa
 from fsspec.core import url_to_fs
 
 from mining.errors import InputError
 
 # What truncated or corrupt compressed data raises, depending on the codec.
-_READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError)
+_READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
 
 
 def local_path(url: str) -> str | None:
@@ -38,7 +41,7 @@ def iterate_lines(url: str) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file; a bad byte or a truncated archive names its line."""
     number = 0
     try:
-        with fsspec.open(url, "rb", compression="infer") as stream:
+        with open_binary(url) as stream:
             for number, line in enumerate(stream, 1):  # noqa: B007 - the error below names it
                 yield line.decode("utf-8").rstrip("\r\n")
     except FileNotFoundError:
@@ -55,36 +58,114 @@ def iterate_lines(url: str) -> Iterator[str]:
 
 
 @contextmanager
+def open_binary(url: str) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of a file (gz, bz2, xz, zst by extension)."""
+    compression = fsspec.utils.infer_compression(url)
+    if compression != "zstd":
+        with fsspec.open(url, "rb", compression=compression) as stream:
+            yield cast(IO[bytes], stream)
+        return
+    # fsspec's zstd stream has no lines and takes a truncated file for a complete one; Arrow's does not.
+    with fsspec.open(url, "rb") as raw, pa.PythonFile(raw, mode="r") as source:
+        yield io.BufferedReader(pa.CompressedInputStream(source, "zstd"), 1 << 20)
+
+
+@contextmanager
 def atomic_writer(url: str, *, compression: str | None = None) -> Iterator[IO[bytes]]:
     """A binary stream that appears under `url` only when the block ends without an exception."""
-    filesystem, path = url_to_fs(url)
-    temporary = f"{path}.{uuid.uuid4().hex[:12]}.tmp"
-    parent = filesystem._parent(path)
+    with atomic_group([url], compression=compression) as streams:
+        yield streams[0]
+
+
+@contextmanager
+def atomic_group(urls: list[str], *, compression: str | None = None) -> Iterator[list[IO[bytes]]]:
+    """Binary streams that appear under their URLs all together when the block ends well, or not at all."""
+    targets = [_Target(url) for url in urls]
     try:
-        filesystem.makedirs(parent, exist_ok=True)
-        with fsspec.open(filesystem.unstrip_protocol(temporary), "wb", compression=compression) as stream:
-            yield cast(IO[bytes], stream)
-        _replace(filesystem, temporary, path)
+        with ExitStack() as stack:
+            streams = [stack.enter_context(target.open(compression)) for target in targets]
+            yield streams
+        _commit(targets)
     except BaseException as error:
-        if filesystem.exists(temporary):
-            filesystem.rm_file(temporary)
-        if isinstance(error, OSError):
-            raise InputError(f"{url}: cannot be written ({error.strerror or error})") from error
+        for target in targets:
+            target.discard()
+        ours = {None, *(name for target in targets for name in (target.path, target.temporary, target.parent))}
+        if isinstance(error, OSError) and error.filename in ours:
+            raise InputError(f"{' and '.join(urls)}: cannot be written ({error.strerror or error})") from error
         raise
 
 
-def _replace(filesystem: fsspec.AbstractFileSystem, temporary: str, path: str) -> None:
-    if "file" in filesystem.protocol:
-        os.replace(temporary, path)  # noqa: PTH105 - plain strings from fsspec
-    else:
-        filesystem.mv(temporary, path)
+class _Target:
+    """One file in the making: where it is written and where it goes."""
+
+    def __init__(self, url: str) -> None:
+        self.filesystem, self.path = url_to_fs(url)
+        self.parent = self.filesystem._parent(self.path)
+        self.temporary = f"{self.path}.{uuid.uuid4().hex[:12]}.tmp"
+        self.moved = False
+
+    @contextmanager
+    def open(self, compression: str | None) -> Iterator[IO[bytes]]:
+        if self.filesystem.isdir(self.path):
+            raise IsADirectoryError(None, "it is a folder", self.path)
+        self.filesystem.makedirs(self.parent, exist_ok=True)
+        with self.filesystem.open(self.temporary, "wb") as raw:
+            if compression is None:
+                yield raw
+                return
+            if compression == "zstd":
+                # Closing Arrow's stream is what writes the last frame; fsspec's zstd writer leaves that out.
+                with pa.PythonFile(raw, mode="w") as sink, pa.CompressedOutputStream(sink, "zstd") as stream:
+                    yield cast(IO[bytes], stream)
+                return
+            with fsspec.compression.compr[compression](raw, mode="w") as stream:
+                yield stream
+
+    def move(self) -> None:
+        if "file" in self.filesystem.protocol:
+            os.replace(self.temporary, self.path)  # noqa: PTH105 - plain strings from fsspec
+        else:
+            self.filesystem.mv(self.temporary, self.path)
+        self.moved = True
+
+    def discard(self) -> None:
+        with suppress(OSError):
+            name = self.path if self.moved else self.temporary
+            if self.filesystem.exists(name):
+                self.filesystem.rm_file(name)
+
+
+def _commit(targets: list[_Target]) -> None:
+    for target in targets:
+        target.move()
 
 
 @contextmanager
 def atomic_text(url: str) -> Iterator[io.TextIOWrapper]:
     """`atomic_writer` for UTF-8 text with Unix line ends, compressed by extension."""
-    with atomic_writer(url, compression=fsspec.utils.infer_compression(url)) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n", write_through=True)
-        yield text
-        text.flush()
-        text.detach()
+    with atomic_texts([url]) as texts:
+        yield texts[0]
+
+
+@contextmanager
+def atomic_texts(urls: list[str]) -> Iterator[list[io.TextIOWrapper]]:
+    """`atomic_group` for UTF-8 text with Unix line ends, all compressed by the extension of the first."""
+    with atomic_group(urls, compression=fsspec.utils.infer_compression(urls[0])) as streams:
+        texts: list[io.TextIOWrapper] = [io.TextIOWrapper(stream, encoding="utf-8", newline="\n") for stream in streams]
+        try:
+            yield texts
+        finally:
+            for text in texts:
+                text.detach()  # flushes, and leaves closing to the group
+
+
+@contextmanager
+def open_binary(url: str) -> Iterator[IO[bytes]]:
+    """A binary stream of a file or URL; a missing file is one sentence."""
+    try:
+        with fsspec.open(url, "rb") as stream:
+            yield cast(IO[bytes], stream)
+    except FileNotFoundError:
+        raise InputError(f"{url}: no such file") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise InputError(f"{url}: cannot be read ({error.strerror})") from None

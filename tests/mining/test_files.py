@@ -1,0 +1,121 @@
+"""Files: every compression both ways, errors that name file and line, and never a half file."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from mining import files
+from mining.errors import InputError
+
+EXTENSIONS = ["txt", "gz", "bz2", "xz", "zst"]
+LINES = ["first", "", "größer \u2028 inside", "last"]
+
+
+def write(url: str, lines: list[str]) -> None:
+    with files.atomic_text(url) as text:
+        text.writelines(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("remote", [False, True])
+def test_round_trip(tmp_path: Path, extension: str, remote: bool) -> None:
+    folder = f"memory://{tmp_path.name}" if remote else str(tmp_path / "made" / "here")
+    url = f"{folder}/a.{extension}"
+    write(url, LINES * 5000)
+    assert files.read_lines(url) == LINES * 5000
+    assert files.exists(url)
+    assert (files.local_path(url) is None) == remote
+    filesystem, path = fsspec.core.url_to_fs(folder)
+    assert [Path(name).name for name in filesystem.find(path)] == [f"a.{extension}"]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, extension: str) -> None:
+    url = str(tmp_path / f"a.{extension}")
+    write(url, ["old"])
+    with pytest.raises(KeyError), files.atomic_text(url) as text:
+        text.write("half a line")
+        raise KeyError
+    assert files.read_lines(url) == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"a.{extension}"]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS[1:])
+@pytest.mark.parametrize("keep", [0.3, 0.9, -1])
+def test_truncated(tmp_path: Path, extension: str, keep: float) -> None:
+    path = tmp_path / f"a.{extension}"
+    write(str(path), [f"line {number * number}" for number in range(3000)])
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if keep > 0 else -1])
+    with pytest.raises(InputError, match=rf"a\.{extension}: cannot be read after line \d+"):
+        files.read_lines(str(path))
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS[1:])
+def test_not_what_the_extension_says(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"a.{extension}"
+    path.write_text("plain text\n" * 50)
+    with pytest.raises(InputError, match="cannot be read"):
+        files.read_lines(str(path))
+
+
+def test_corrupt_inside(tmp_path: Path) -> None:
+    content = bytearray(gzip.compress(bytes(range(256)) * 50))
+    content[40:60] = b"\xff" * 20
+    (tmp_path / "a.gz").write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read"):
+        files.read_lines(str(tmp_path / "a.gz"))
+
+
+def test_reading_errors(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"fine\nab\xffc\n")
+    with pytest.raises(InputError, match=r"bad.txt, line 2: not valid UTF-8 \(byte 3"):
+        files.read_lines(str(tmp_path / "bad.txt"))
+    with pytest.raises(InputError, match="no such file"):
+        files.read_lines(str(tmp_path / "absent.txt"))
+    with pytest.raises(InputError, match="is a folder"):
+        files.read_lines(str(tmp_path))
+
+
+def test_no_final_newline_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo")
+    assert files.read_lines(str(tmp_path / "a.txt")) == ["one", "two"]
+
+
+def test_group_appears_together_or_not_at_all(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "a.txt"), str(tmp_path / "b.txt")
+    with files.atomic_texts([first, second]) as (one, two):
+        one.write("1\n")
+        two.write("2\n")
+        assert not files.exists(first)
+    assert (files.read_lines(first), files.read_lines(second)) == (["1"], ["2"])
+    with pytest.raises(KeyError), files.atomic_texts([str(tmp_path / "c"), str(tmp_path / "d")]) as (one, _):
+        one.write("1")
+        raise KeyError
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_group_undone_when_the_second_cannot_move(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+    with pytest.raises(InputError, match="cannot be written"), files.atomic_texts([str(first), str(second)]):
+        second.mkdir()
+        (second / "inside").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.txt"]
+
+
+@pytest.mark.parametrize("target", ["/proc/nowhere/a.txt", "folder"])
+def test_unwritable(tmp_path: Path, target: str) -> None:
+    (tmp_path / "folder").mkdir()
+    url = target if target.startswith("/") else str(tmp_path / target)
+    with pytest.raises(InputError, match="cannot be written"):
+        write(url, ["x"])
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_an_error_about_another_file_is_not_blamed_on_the_output(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), files.atomic_text(str(tmp_path / "a.txt")):
+        (tmp_path / "absent").read_text()
