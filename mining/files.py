@@ -41,7 +41,7 @@ def iterate_lines(url: str) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file; a bad byte or a truncated archive names its line."""
     number = 0
     try:
-        with open_binary(url) as stream:
+        with open_decompressed(url) as stream:
             for number, line in enumerate(stream, 1):  # noqa: B007 - the error below names it
                 yield line.decode("utf-8").rstrip("\r\n")
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def iterate_lines(url: str) -> Iterator[str]:
 
 
 @contextmanager
-def open_binary(url: str) -> Iterator[IO[bytes]]:
+def open_decompressed(url: str) -> Iterator[IO[bytes]]:
     """The decompressed bytes of a file (gz, bz2, xz, zst by extension)."""
     compression = fsspec.utils.infer_compression(url)
     if compression != "zstd":
