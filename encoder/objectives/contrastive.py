@@ -1,0 +1,59 @@
+"""In-batch contrastive loss on pairs, with known translations kept out of the negatives."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from encoder.batch import Batch
+from encoder.training.distributed import gather, rank, world_size
+
+
+def pair_keys(batch: Batch) -> Tensor:
+    """(pairs, 3): hashes of the left text, the right text and the meaning. Pairs that share a key mean the same."""
+    left, right = batch.text.chunk(2)
+    return torch.stack([left, right, batch.meaning.chunk(2)[0]], dim=1)
+
+
+def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Tensor]:
+    """Cells (row, column) where different examples share a key; row `i` of `keys` is row `first + i` of `all_keys`.
+
+    A sparse join: duplicates are few, and comparing everything with everything would cost as much as the loss.
+    """
+    width = keys.shape[1]
+    values, order = all_keys.flatten().sort()
+    wanted = keys.flatten()
+    start = torch.searchsorted(values, wanted)
+    count = torch.searchsorted(values, wanted, right=True) - start
+    total = int(count.sum())
+    hit = torch.arange(len(wanted), device=keys.device).repeat_interleave(count, output_size=total)
+    within = torch.arange(total, device=keys.device) - (count.cumsum(0) - count)[hit]
+    rows, columns = hit // width, order[start[hit] + within] // width
+    other = rows + first != columns
+    return rows[other], columns[other]
+
+
+def contrastive_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Mean over pairs of -log softmax in both directions, summed (EMS equation 8), and the in-batch P@1.
+
+    `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`.
+    """
+    left, right = functional.normalize(left, dim=1), functional.normalize(right, dim=1)
+    first = rank() * len(left)
+    rows, columns = same_meaning(keys, gather(keys), first)
+    forward = _logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
+    positive = forward[:, first : first + len(left)].diagonal()
+    if world_size() == 1:
+        backward_partition = forward.logsumexp(0)
+    else:
+        backward_partition = _logits(right, gather(left), rows, columns, temperature).logsumexp(1)
+    loss = (forward.logsumexp(1) + backward_partition - 2 * positive).mean()
+    hits = positive.detach() >= forward.detach().amax(1)
+    return loss, hits.float().mean()
+
+
+def _logits(queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
+    logits = (queries / temperature) @ candidates.T
+    logits[rows, columns] = -torch.inf
+    return logits

@@ -1,0 +1,118 @@
+"""Settings from YAML: validated, overridden with `a.b=c`, and with advice for a mistyped key."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from encoder.errors import InputError
+
+
+class Settings(BaseModel):
+    """Base of every settings section: unknown keys are errors and values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load_settings(model_class: type[Model], path: str | Path, overrides: Sequence[str] = ()) -> Model:
+    """Read `path`, apply `a.b=c` overrides in order, validate; the first mistake is one sentence."""
+    try:
+        tree = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    tree = {} if tree is None else tree
+    if not isinstance(tree, dict):
+        raise InputError(f"{path}: settings must be `key: value` lines, not a {type(tree).__name__}")
+    for override in overrides:
+        _override(tree, override)
+    return validate_settings(model_class, tree, str(path))
+
+
+def validate_settings(model_class: type[Model], tree: dict[str, Any], where: str) -> Model:
+    """`tree` as settings; `where` names its origin in the error."""
+    try:
+        return model_class.model_validate(tree)
+    except ValidationError as error:
+        raise InputError(f"{where}: {_explain(model_class, error)}") from None
+
+
+def _override(tree: dict[str, Any], override: str) -> None:
+    path, equals, value = override.partition("=")
+    if not equals or not path.strip():
+        raise InputError(f"--set {override}: write it as section.key=value")
+    *parents, last = path.strip().split(".")
+    node: Any = tree
+    for name in parents:
+        node = node[_list_index(node, name, override)] if isinstance(node, list) else _section(node, name)
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise InputError(f"--set {override}: the value is not valid YAML") from None
+    node[_list_index(node, last, override) if isinstance(node, list) else last] = parsed
+
+
+def _section(node: dict[str, Any], name: str) -> Any:
+    if not isinstance(node.get(name), dict | list):
+        node[name] = {}
+    return node[name]
+
+
+def _list_index(node: list[Any], name: str, override: str) -> int:
+    if not name.isdigit() or int(name) >= len(node):
+        raise InputError(f"--set {override}: {name} is not an entry of a list of {len(node)}; count from 0")
+    return int(name)
+
+
+def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
+    # An unknown key says more than the missing ones that it causes.
+    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    location = ".".join(str(part) for part in first["loc"])
+    if first["type"] != "extra_forbidden":
+        message = first["msg"].removeprefix("Value error, ")
+        return f"{location}: {message}" if location else message
+    *parents, key = first["loc"]
+    known = _fields_at([model_class], parents)
+    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
+    advice = f"; did you mean {near[0]}?" if near else ""
+    return f"unknown key {location}{advice}"
+
+
+def _fields_at(models: list[type[BaseModel]], location: Sequence[int | str]) -> list[str]:
+    """Names of the fields of the settings section at `location`, through lists and tagged unions."""
+    for part in location:
+        if isinstance(part, int):
+            continue
+        inside = [field for model in models for name, field in model.model_fields.items() if name == part]
+        if inside:
+            models = [found for field in inside for found in _models_in(field.annotation)]
+        else:  # pydantic puts the tag of a discriminated union into the location
+            models = [model for model in models if part in _tags(model)]
+    return sorted({name for model in models for name in model.model_fields})
+
+
+def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) in (Union, types.UnionType, Annotated, list, tuple, dict):
+        for argument in get_args(annotation):
+            yield from _models_in(argument)
+
+
+def _tags(model: type[BaseModel]) -> set[Any]:
+    return {
+        tag
+        for field in model.model_fields.values()
+        if get_origin(field.annotation) is Literal
+        for tag in get_args(field.annotation)
+    }

@@ -1,0 +1,112 @@
+"""Several processes as one trainer: started by torchrun, silent when there is only one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.nn.functional import all_gather as all_gather_with_gradient
+
+_BUCKET_BYTES = 32 << 20  # one all-reduce per 32 MiB of gradients
+
+
+@contextmanager
+def process_group() -> Iterator[torch.device]:
+    """Join the group that torchrun describes in the environment, if any; yields this process's device."""
+    joined = "WORLD_SIZE" in os.environ and not dist.is_initialized()
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+    if joined:
+        dist.init_process_group("nccl" if cuda else "gloo")
+    try:
+        yield device
+    finally:
+        if joined:
+            dist.destroy_process_group()
+
+
+def world_size() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def gather(tensor: Tensor) -> Tensor:
+    """Rows of all processes in rank order, with gradients flowing back to the process that made them.
+
+    Every process must hold equally many rows.
+    """
+    if world_size() == 1:
+        return tensor
+    if tensor.requires_grad:
+        return torch.cat(all_gather_with_gradient(tensor.contiguous()))
+    parts = [torch.empty_like(tensor) for _ in range(world_size())]
+    dist.all_gather(parts, tensor.contiguous())
+    return torch.cat(parts)
+
+
+def average(value: Tensor) -> Tensor:
+    """Mean of a detached tensor over the processes."""
+    if world_size() > 1:
+        value = value.detach().clone()
+        dist.all_reduce(value)
+        value /= world_size()
+    return value
+
+
+def same_everywhere(value: bool, device: torch.device) -> bool:
+    """The answer of the first process, for decisions that depend on its clock or its evaluation."""
+    if world_size() == 1:
+        return value
+    answer = torch.tensor(float(value), device=device)
+    dist.broadcast(answer, 0)
+    return bool(answer)
+
+
+def same_number(value: float, device: torch.device) -> float:
+    """The first process's number."""
+    if world_size() == 1:
+        return value
+    answer = torch.tensor(value, dtype=torch.float64, device=device)
+    dist.broadcast(answer, 0)
+    return float(answer)
+
+
+def average_gradients(parameters: Iterable[Tensor]) -> None:
+    """Mean of the gradients over the processes, in buckets.
+
+    Called after the whole backward pass rather than through the hooks of DistributedDataParallel, because the gradient
+    cache runs several backward passes of which only their sum may be averaged.
+    """
+    if world_size() == 1:
+        return
+    for bucket in _buckets(parameters):
+        flat = torch.cat([gradient.flatten() for gradient in bucket])
+        dist.all_reduce(flat)
+        flat /= world_size()
+        for gradient, part in zip(bucket, flat.split([g.numel() for g in bucket]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+
+def _buckets(parameters: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+    bucket: list[Tensor] = []
+    size = 0
+    for parameter in parameters:
+        # A parameter that this process's batch did not touch still takes part in the collective.
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        bucket.append(parameter.grad)
+        size += parameter.grad.nbytes
+        if size >= _BUCKET_BYTES:
+            yield bucket
+            bucket, size = [], 0
+    if bucket:
+        yield bucket

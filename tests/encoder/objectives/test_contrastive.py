@@ -1,0 +1,61 @@
+"""Equations 8-9 of EMS, and the masking of false negatives, against loops."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from encoder.objectives.contrastive import contrastive_loss, same_meaning
+
+keys_strategy = st.lists(st.tuples(*[st.integers(0, 12)] * 3), min_size=1, max_size=9)
+
+
+def literal_loss(left: torch.Tensor, right: torch.Tensor, keys: torch.Tensor, temperature: float) -> torch.Tensor:
+    cosine = torch.nn.functional.cosine_similarity
+    total = torch.zeros(())
+    for j in range(len(left)):
+        allowed = [k for k in range(len(left)) if k == j or not set(keys[j].tolist()) & set(keys[k].tolist())]
+        sim = (cosine(left[j], right[j], dim=0) / temperature).exp()
+        forward = sum((cosine(left[j], right[k], dim=0) / temperature).exp() for k in allowed)
+        backward = sum((cosine(left[k], right[j], dim=0) / temperature).exp() for k in allowed)
+        total = total - (sim / forward).log() - (sim / backward).log()
+    return total / len(left)
+
+
+@given(keys_strategy)
+@settings(max_examples=60, deadline=None)
+def test_join_finds_every_shared_key(rows: list[tuple[int, int, int]]) -> None:
+    keys = torch.tensor(rows)
+    first = len(rows) // 2
+    found = set(zip(*(t.tolist() for t in same_meaning(keys[first:], keys, first)), strict=True))
+    expected = {
+        (i - first, j)
+        for i in range(first, len(rows))
+        for j in range(len(rows))
+        if i != j and set(rows[i]) & set(rows[j])
+    }
+    assert found == expected
+
+
+@given(keys_strategy, st.integers(0, 2**31))
+@settings(max_examples=15, deadline=None)
+def test_value_and_gradient_are_the_literal_ones(rows: list[tuple[int, int, int]], seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    left = torch.randn(len(rows), 4, generator=generator, requires_grad=True)
+    right = torch.randn(len(rows), 4, generator=generator, requires_grad=True)
+    keys = torch.tensor(rows)
+    ours, _ = contrastive_loss(left, right, keys, 0.1)
+    expected = literal_loss(left, right, keys, 0.1)
+    torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
+    for got, want in zip(
+        torch.autograd.grad(ours, (left, right)), torch.autograd.grad(expected, (left, right)), strict=True
+    ):
+        torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-3)
+
+
+def test_permuting_the_batch_changes_nothing() -> None:
+    left, right, keys = torch.randn(6, 4), torch.randn(6, 4), torch.arange(18).view(6, 3)
+    order = torch.randperm(6)
+    loss, hits = contrastive_loss(left, right, keys, 0.05)
+    permuted, permuted_hits = contrastive_loss(left[order], right[order], keys[order], 0.05)
+    torch.testing.assert_close(loss, permuted)
+    torch.testing.assert_close(hits, permuted_hits)
