@@ -1,0 +1,93 @@
+"""Text normalisation: explicit steps, each of which can be switched off."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict
+
+from encoder.errors import InputError
+
+# Invisible characters that carry no text: C0/C1 controls that are not white space, soft hyphen, zero-width space, marks of
+# direction, byte-order mark, non-characters and lone surrogates (which no UTF-8 library takes). The zero-width joiner and
+# non-joiner stay: they spell words in Persian and the scripts of India.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\ud800-\udfff]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
+_LETTER_FORMS = {"<compat>", "<initial>", "<medial>", "<final>", "<isolated>"}
+
+
+class NormaliseSettings(BaseModel):
+    """Which steps to take, in this order; the defaults are those of EMS."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    nfkc: bool = True
+    control: bool = True
+    whitespace: bool = True
+    lowercase: bool = True
+
+
+def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str]:
+    """Every sentence through the steps that are switched on; repeating it changes nothing."""
+    texts = list(sentences)
+    if settings.control:
+        texts = [text if text.isascii() and text.isprintable() else _CONTROL.sub("", text) for text in texts]
+    if settings.nfkc:
+        texts = [
+            text if text.isascii() or unicodedata.is_normalized("NFKC", text) else _compose(text) for text in texts
+        ]
+    if settings.whitespace:
+        texts = [" ".join(text.split()) for text in texts]
+    return lowercase(texts) if settings.lowercase else texts
+
+
+def lowercase(sentences: Sequence[str]) -> list[str]:
+    """Lower case; the dotted capital I of Turkish becomes i, not the i with a loose dot that Unicode prescribes."""
+    return [text.lower() if text.isascii() else text.replace("İ", "i").lower() for text in sentences]
+
+
+def require_text(sentences: Sequence[str]) -> None:
+    """InputError for the first sentence that is no string, or holds a lone surrogate and so has no UTF-8 form."""
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            raise InputError(f"sentence {number} is {type(sentence).__name__}, not text; give a list of strings")
+        if _SURROGATE.search(sentence):
+            raise InputError(
+                f"sentence {number} ({sentence[:40]!r}) holds half a surrogate pair, which is not valid text; "
+                "switch on normalise.control to drop it"
+            )
+
+
+def _compose(text: str) -> str:
+    return unicodedata.normalize("NFC", text.translate(safe_forms()))
+
+
+@cache
+def safe_forms() -> dict[int, str]:
+    """The compatibility characters that NFKC may replace, with what it replaces them by.
+
+    Replaced: wide and narrow forms, no-break and typographic spaces, letters in another font, ligatures and the
+    presentation forms of Arabic letters. Kept, because the plain characters would say something else or the character
+    is punctuation in its own right: 10² and H₂O, ½, ①, ㎡, №, …, and spacing accents such as ´.
+    """
+    compatibility = (chr(i) for i in range(0xA0, sys.maxunicode + 1) if unicodedata.decomposition(chr(i))[:1] == "<")
+    return {ord(c): plain for c in compatibility if _is_safe(c, plain := unicodedata.normalize("NFKC", c))}
+
+
+def _is_safe(character: str, plain: str) -> bool:
+    form = unicodedata.decomposition(character).split()[0]
+    if form in _MEANINGFUL_FORMS:
+        return False
+    if form in _LETTER_FORMS:
+        # Arabic ligatures of whole phrases (U+FDFA) are symbols, not spellings; and № is a sign, not the word "no".
+        spelled = unicodedata.category(character) != "So" and len(plain) <= 4
+        return character.isspace() or (spelled and all(unicodedata.category(c)[0] in "LM" for c in plain))
+    return True
