@@ -1,0 +1,132 @@
+"""TMX 1.4, the exchange format of translation memories, written and read as a stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import IO
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
+
+import pyarrow as pa
+
+from mining.errors import InputError
+from mining.pairs import REJECTED_SCHEMA, SCHEMA, peek, rebatch
+
+# XML 1.0 has no way to write these, not even escaped.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_UNIT_PROPS = ("score", "cosine", "directions", "reason")
+_SIDE_PROPS = ("id", "source", "line")
+_TYPES = {field.name: field.type for field in REJECTED_SCHEMA}
+
+
+def write_tmx(stream: IO[str], tables: Iterable[pa.Table], src_lang: str, tgt_lang: str) -> int:
+    """Write conformed pairs as translation units; scores, ids and provenance become `prop` elements."""
+    stream.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
+        f'<header creationtool="twinlode" creationtoolversion={quoteattr(version("twinlode"))} segtype="sentence" '
+        f'o-tmf="twinlode" adminlang="en" srclang={quoteattr(src_lang)} datatype="plaintext"/>\n<body>\n'
+    )
+    languages = {"src": quoteattr(src_lang), "tgt": quoteattr(tgt_lang)}
+    count = 0
+    for table in tables:
+        for row in _rows(table):
+            stream.write(_unit(row, languages))
+        count += table.num_rows
+    stream.write("</body>\n</tmx>\n")
+    return count
+
+
+def read_tmx(
+    stream: IO[bytes], name: str, src_lang: str | None = None, tgt_lang: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Record batches of pairs; without languages the first two segments of each unit are source and target.
+
+    Units without a segment in each of the two languages are left out, as TMX files of many languages have them.
+    """
+    try:
+        first, rows = peek(_read_units(stream, src_lang, tgt_lang))
+        yield from rebatch(rows, REJECTED_SCHEMA if first and "reason" in first else SCHEMA)
+    except ElementTree.ParseError as error:
+        raise InputError(f"{name}: not a readable TMX file ({error})") from None
+
+
+def _rows(table: pa.Table) -> Iterator[dict[str, str]]:
+    """Rows with every value as text and nulls left out; Arrow's cast gives a float32 its shortest form."""
+    columns = [table.column(name).cast(pa.string()).to_pylist() for name in table.column_names]
+    for values in zip(*columns, strict=True):
+        yield {name: value for name, value in zip(table.column_names, values, strict=True) if value is not None}
+
+
+def _unit(row: dict[str, str], languages: dict[str, str]) -> str:
+    sides = "".join(_variant(row, side, language) for side, language in languages.items())
+    return f"<tu>{_props(row, _UNIT_PROPS)}{sides}</tu>\n"
+
+
+def _variant(row: dict[str, str], side: str, language: str) -> str:
+    props, text = _props(row, _SIDE_PROPS, f"{side}_"), _content(row[f"{side}_text"])
+    return f"<tuv xml:lang={language}>{props}<seg>{text}</seg></tuv>"
+
+
+def _props(row: dict[str, str], names: tuple[str, ...], prefix: str = "") -> str:
+    present = [(name, row[prefix + name]) for name in names if prefix + name in row]
+    return "".join(f'<prop type="{name}">{_content(value)}</prop>' for name, value in present)
+
+
+def _content(text: str) -> str:
+    # A bare carriage return would be read back as a line feed.
+    return escape(_ILLEGAL.sub("", text), {"\r": "&#13;"})
+
+
+def _read_units(stream: IO[bytes], src_lang: str | None, tgt_lang: str | None) -> Iterator[dict[str, object]]:
+    events = ElementTree.iterparse(stream, events=("start", "end"))
+    parents: list[ElementTree.Element] = []
+    for event, element in events:
+        if event == "start":
+            parents.append(element)
+            continue
+        parents.pop()
+        if element.tag == "tu":
+            row = _row(element, src_lang, tgt_lang)
+            if row is not None:
+                yield row
+            parents[-1].remove(element)
+
+
+def _row(unit: ElementTree.Element, src_lang: str | None, tgt_lang: str | None) -> dict[str, object] | None:
+    variants = unit.findall("tuv")
+    source = _pick(variants, src_lang, 0)
+    target = _pick(variants, tgt_lang, 1)
+    if source is None or target is None:
+        return None
+    row: dict[str, object] = _read_props(unit, _UNIT_PROPS)
+    for side, variant in (("src", source), ("tgt", target)):
+        row |= _read_props(variant, _SIDE_PROPS, f"{side}_")
+        segment = variant.find("seg")
+        row[f"{side}_text"] = "" if segment is None else "".join(segment.itertext())
+    return row
+
+
+def _pick(variants: list[ElementTree.Element], language: str | None, place: int) -> ElementTree.Element | None:
+    if language is None:
+        return variants[place] if len(variants) > place else None
+    wanted = language.lower()
+    codes = [(variant.get(_LANGUAGE) or variant.get("lang") or "").lower() for variant in variants]
+    exact = [variant for variant, code in zip(variants, codes, strict=True) if code == wanted]
+    regional = [variant for variant, code in zip(variants, codes, strict=True) if code.split("-")[0] == wanted]
+    return next(iter(exact + regional), None)
+
+
+def _read_props(element: ElementTree.Element, names: tuple[str, ...], prefix: str = "") -> dict[str, object]:
+    """Our own properties; those of other tools, or of the wrong type, are not ours to judge."""
+    found: dict[str, object] = {}
+    for prop in element.findall("prop"):
+        name = prefix + (prop.get("type") or "")
+        if name.removeprefix(prefix) in names:
+            try:
+                found[name] = pa.scalar(prop.text or "", pa.string()).cast(_TYPES[name]).as_py()
+            except pa.ArrowInvalid:
+                continue
+    return found
