@@ -1,0 +1,110 @@
+"""One cell of the similarity matrix: the exact graph of some source rows and some target rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from mining.graph import Graph, Neighbours, merge
+from mining.proposals import Blocks, Report, error_bound, propose_compiled, propose_torch, unit_rows
+from mining.selection import MISSING, cosines, refine
+from mining.threads import Threads
+from mining.vectors import Vectors
+
+SLACK = 4  # candidates beyond k: the more, the fewer rows are searched again
+_SETTLE_ROWS = 512
+_AGAIN_ROWS = 256
+
+
+def knn_cell(
+    source: Vectors,
+    target: Vectors,
+    k: int,
+    *,
+    pool: Threads,
+    blocks: Blocks = Blocks(),  # noqa: B008 - an immutable tuple
+    device: str = "cpu",
+    report: Report = lambda multiply_adds: None,
+) -> Graph:
+    """The k nearest of each other by cosine, exact: every row is proven by the error bound or searched again."""
+    if not len(source) or not len(target):
+        return Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+    if device == "cpu":
+        found = propose_compiled(source, target, k + SLACK, blocks, pool, report)
+    else:
+        found = propose_torch(source, target, k + SLACK, blocks, device, report)
+    return Graph(
+        _settle(source, target, found.row_scores, found.row_places, k, pool),
+        _settle(target, source, found.column_scores, found.column_places, k, pool),
+    )
+
+
+def _settle(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads) -> Neighbours:
+    """The best k of the candidates by canonical score, searching again the rows that are not proven."""
+    certain = np.empty(len(x), bool)
+    bound = error_bound(x.dim)
+
+    def work(thread: int, start: int, stop: int) -> None:
+        for first in range(start, stop, _SETTLE_ROWS):
+            part = slice(first, min(first + _SETTLE_ROWS, stop))
+            rows = np.asarray(x.stored[part], np.float32)
+            others, inverse, local = _float32_candidates(y, places[part])
+            refine(rows, x.inverse_norms[part], others, inverse, scores[part], local, k, bound, certain[part])
+            places[part] = _original_places(y, places[part], local)
+
+    pool.over_rows(len(x), work)
+    ids = np.where(places[:, :k] == MISSING, MISSING, y.ids[places[:, :k]])
+    settled = Neighbours(ids, np.ascontiguousarray(scores[:, :k]))
+    doubtful = np.flatnonzero(~certain)
+    for first in range(0, len(doubtful), _AGAIN_ROWS):
+        rows = doubtful[first : first + _AGAIN_ROWS]
+        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k)
+        settled.ids[rows], settled.scores[rows] = again
+    return settled
+
+
+def _float32_candidates(y: Vectors, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `refine` reads of the other side: the stored rows, or float32 copies of those that half floats need."""
+    if y.stored.dtype == np.float32:
+        return np.asarray(y.stored), y.inverse_norms, places
+    used = np.unique(places[places != MISSING])
+    local = np.where(places == MISSING, MISSING, np.searchsorted(used, places)).astype(np.int32)
+    return y.stored[used].astype(np.float32), y.inverse_norms[used], local
+
+
+def _original_places(y: Vectors, before: np.ndarray, local: np.ndarray) -> np.ndarray:
+    if y.stored.dtype == np.float32:
+        return local
+    used = np.unique(before[before != MISSING])
+    return np.where(local == MISSING, MISSING, used[local]) if len(used) else local
+
+
+def _search_again(x: Vectors, y: Vectors, rows: np.ndarray, floors: np.ndarray, k: int) -> Neighbours:
+    """Exact search of a few rows: every column whose product reaches the row's floor gets its canonical score."""
+    best = Neighbours.none(len(rows), k)
+    stored = x.stored[rows].astype(np.float32)
+    unit = torch.from_numpy(stored * x.inverse_norms[rows, None].astype(np.float32))
+    for left in range(0, len(y), Blocks().columns):
+        product = (unit @ unit_rows(y, left, left + Blocks().columns).T).numpy()
+        which, places = np.nonzero(product >= floors[:, None])
+        others = y.rows(left, left + Blocks().columns)
+        exact = np.empty(len(which), np.float32)
+        needed, local = np.unique(places, return_inverse=True)
+        cosines(
+            stored, x.inverse_norms[rows], others.stored[needed].astype(np.float32), others.inverse_norms[needed],
+            which, local, exact,
+        )  # fmt: skip
+        best = merge([best, _best_of_pairs(which, others.ids[places], exact, len(rows), k)], k)
+    return best
+
+
+def _best_of_pairs(which: np.ndarray, ids: np.ndarray, scores: np.ndarray, rows: int, k: int) -> Neighbours:
+    """The best k of each row from a list of (row, id, score)."""
+    order = np.lexsort((ids, -scores, which))
+    which, ids, scores = which[order], ids[order], scores[order]
+    rank = np.arange(len(which)) - np.searchsorted(which, which)
+    kept = rank < k
+    result = Neighbours.none(rows, k)
+    result.ids[which[kept], rank[kept]] = ids[kept]
+    result.scores[which[kept], rank[kept]] = scores[kept]
+    return result

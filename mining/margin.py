@@ -1,0 +1,36 @@
+"""Margins: how much closer a pair is than its two sentences' neighbourhoods (Artetxe and Schwenk 2019)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+# Below this the mean similarity of both neighbourhoods says nothing: unrelated vectors lie around it. A ratio divides by
+# at least this much, so it stays finite and keeps the sign of the cosine.
+SMALLEST_MEAN = 1e-3
+
+
+class Margin(StrEnum):
+    """`absolute` is the plain cosine; `ratio` is what LASER, EMS and the BUCC results use."""
+
+    absolute = "absolute"
+    distance = "distance"
+    ratio = "ratio"
+
+
+def margin_scores(
+    cosines: np.ndarray, source_means: np.ndarray, target_means: np.ndarray, margin: Margin = Margin.ratio
+) -> np.ndarray:
+    """Margin of each pair from its cosine and the mean neighbour cosines of its two ends, as float32.
+
+    ratio: cos(x, y) / (a(x) / 2 + b(y) / 2); distance: cos(x, y) - (a(x) / 2 + b(y) / 2). Where the mean of the
+    neighbourhoods is under `SMALLEST_MEAN` or negative, `ratio` divides by `SMALLEST_MEAN`: no infinities, no sign flips.
+    """
+    cosines = np.asarray(cosines, np.float64)
+    if margin == Margin.absolute:
+        return cosines.astype(np.float32)
+    mean = source_means / 2 + target_means / 2
+    if margin == Margin.distance:
+        return (cosines - mean).astype(np.float32)
+    return (cosines / np.maximum(mean, SMALLEST_MEAN)).astype(np.float32)

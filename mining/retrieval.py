@@ -1,0 +1,123 @@
+"""Retrieval: which of the graph's edges become pairs.
+
+Rows count from 0 on each side; the graph's ids must be row numbers of the other side, as those of a single file are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numba as nb
+import numpy as np
+
+from mining.graph import Graph, Neighbours
+from mining.margin import Margin, margin_scores
+from mining.selection import MISSING
+
+FORWARD, BACKWARD = 1, 2  # bits of `Edges.directions`
+DIRECTION_NAMES = np.array(["", "f", "b", "fb"])
+
+
+class Retrieval(StrEnum):
+    """`max` (LASER's default) takes the best edges of both directions greedily, each sentence at most once."""
+
+    forward = "forward"
+    backward = "backward"
+    intersect = "intersect"
+    max = "max"
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Scored source-target pairs, best first, ties by lowest source and then target row."""
+
+    source: np.ndarray  # (edges,) int64
+    target: np.ndarray  # (edges,) int64
+    scores: np.ndarray  # (edges,) float32 margins
+    cosines: np.ndarray  # (edges,) float32
+    directions: np.ndarray  # (edges,) uint8: FORWARD, BACKWARD or both
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, chosen: np.ndarray | slice) -> Edges:
+        """Some of the edges, by mask, row numbers or slice."""
+        return Edges(
+            self.source[chosen], self.target[chosen], self.scores[chosen], self.cosines[chosen], self.directions[chosen]
+        )
+
+
+def candidates(graph: Graph, margin: Margin = Margin.ratio) -> Edges:
+    """Every edge of the graph once, with its margin and the directions it was found in."""
+    return _edges(graph, margin, best_only=False)
+
+
+def retrieve(graph: Graph, retrieval: Retrieval = Retrieval.max, margin: Margin = Margin.ratio) -> Edges:
+    """The pairs of a graph: each sentence proposes its best-margin neighbour, `retrieval` decides which are taken."""
+    proposed = _edges(graph, margin, best_only=True)
+    if retrieval == Retrieval.forward:
+        return proposed.take((proposed.directions & FORWARD) > 0)
+    if retrieval == Retrieval.backward:
+        return proposed.take((proposed.directions & BACKWARD) > 0)
+    if retrieval == Retrieval.intersect:
+        return proposed.take(proposed.directions == FORWARD | BACKWARD)
+    rows, columns = len(graph.forward.ids), len(graph.backward.ids)
+    return proposed.take(greedy_matching(proposed.source, proposed.target, rows, columns))
+
+
+@nb.njit(cache=True)
+def greedy_matching(source: np.ndarray, target: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Take edges in order whenever both ends are still free; returns the mask of those taken."""
+    source_taken = np.zeros(rows, np.bool_)
+    target_taken = np.zeros(columns, np.bool_)
+    taken = np.zeros(len(source), np.bool_)
+    for edge in range(len(source)):
+        if not source_taken[source[edge]] and not target_taken[target[edge]]:
+            source_taken[source[edge]] = target_taken[target[edge]] = taken[edge] = True
+    return taken
+
+
+def _edges(graph: Graph, margin: Margin, *, best_only: bool) -> Edges:
+    a, b = graph.forward.means(), graph.backward.means()
+    rows, others, scores, cosines = _scored(graph.forward, a, b, margin, best_only)
+    columns, sources, back_scores, back_cosines = _scored(graph.backward, b, a, margin, best_only)
+    directions = np.repeat(np.array([FORWARD, BACKWARD], np.uint8), [len(rows), len(columns)])
+    everything = Edges(
+        np.concatenate([rows, sources]),
+        np.concatenate([others, columns]),
+        np.concatenate([scores, back_scores]),
+        np.concatenate([cosines, back_cosines]),
+        directions,
+    )
+    return _united(everything)
+
+
+def _scored(
+    neighbours: Neighbours, means: np.ndarray, other_means: np.ndarray, margin: Margin, best_only: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Row, other row, margin and cosine of each edge of one direction, or of each row's best edge."""
+    exists = neighbours.ids != MISSING
+    ids = np.where(exists, neighbours.ids, 0)
+    scores = margin_scores(
+        neighbours.scores, means[:, None], other_means[ids] if len(other_means) else np.zeros(ids.shape), margin
+    )
+    rows = np.broadcast_to(np.arange(len(ids))[:, None], ids.shape)
+    if best_only and ids.size:
+        scores = np.where(exists, scores, -np.inf)
+        best = np.lexsort((neighbours.ids, -scores), axis=1)[:, :1]
+        keep = np.zeros(ids.shape, bool)
+        np.put_along_axis(keep, best, True, 1)
+        exists &= keep
+    return rows[exists], neighbours.ids[exists], scores[exists], neighbours.scores[exists]
+
+
+def _united(edges: Edges) -> Edges:
+    """Edges found in both directions become one, with both bits set; best first."""
+    order = np.lexsort((edges.target, edges.source, -edges.scores))
+    edges = edges.take(order)
+    again = np.zeros(len(edges), bool)
+    again[1:] = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
+    directions = edges.directions.copy()
+    directions[:-1][again[1:]] |= edges.directions[1:][again[1:]]
+    return Edges(edges.source, edges.target, edges.scores, edges.cosines, directions).take(~again)

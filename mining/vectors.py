@@ -1,0 +1,226 @@
+"""Vector files: Arrow IPC with ids, NumPy `.npy` and LASER's raw `.bin`, memory-mapped and checked before use."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+
+from mining.errors import InputError
+from mining.files import atomic_writer, local_path
+from mining.selection import norms
+
+DTYPES = {"float16": np.float16, "float32": np.float32}
+_CHECK_BYTES = 16 << 20  # rows are checked in pieces of this size
+_MAX_ROWS = (1 << 31) - 1  # Arrow's record batches and our kernels count rows of one file in 32 bits
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The rows of one file, still on disk when the file is local."""
+
+    name: str  # for messages
+    ids: np.ndarray  # (rows,) int64, strictly increasing
+    stored: np.ndarray  # (rows, dim) float16 or float32, usually a memory map
+    inverse_norms: np.ndarray  # (rows,) float64, zero for a zero vector
+    metadata: dict[str, str]
+
+    @property
+    def dim(self) -> int:
+        return int(self.stored.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def rows(self, start: int, stop: int) -> Vectors:
+        """A contiguous part, sharing the memory map."""
+        return replace(
+            self,
+            ids=self.ids[start:stop],
+            stored=self.stored[start:stop],
+            inverse_norms=self.inverse_norms[start:stop],
+        )
+
+
+def from_array(array: np.ndarray, name: str = "array", ids: np.ndarray | None = None) -> Vectors:
+    """Check an array of vectors and make it minable: finite, two-dimensional, ids increasing."""
+    return _checked(name, array, np.arange(len(array)) if ids is None else ids, {})
+
+
+def open_vectors(url: str, *, dim: int | None = None, dtype: str | None = None, rows: int | None = None) -> Vectors:
+    """Open a vector file by its extension: `.arrow`, `.npy`, and anything else as LASER's raw floats.
+
+    `dim`, `dtype` and `rows` (the lines of the text) are what the caller expects: a file that says otherwise is
+    refused, and a raw file, which says nothing, takes them from here.
+    """
+    if dtype is not None and dtype not in DTYPES:
+        raise InputError(f"vectors of type {dtype!r} are not supported; use float16 or float32")
+    path = _on_disk(url)
+    metadata: dict[str, str] = {}
+    if url.endswith((".arrow", ".feather", ".ipc")):
+        array, ids, metadata = _map_arrow(url, path)
+    elif url.endswith(".npy"):
+        array = _map_numpy(url, path)
+        ids = np.arange(len(array))
+    else:
+        array = _map_raw(url, path, dim, dtype, rows)
+        ids = np.arange(len(array))
+    _expect(url, array, dim, dtype, rows)
+    return _checked(url, array, ids, metadata)
+
+
+def write_vectors(url: str, ids: np.ndarray, array: np.ndarray, metadata: dict[str, str] | None = None) -> None:
+    """Write one Arrow IPC file: `id` uint64 and `vector` fixed_size_list, one record batch, so it maps as one array."""
+    if array.dtype.name not in DTYPES or array.ndim != 2:
+        raise InputError(f"{url}: vectors must be a two-dimensional float16 or float32 array")
+    values = pa.array(np.ascontiguousarray(array).ravel(), from_pandas=False)
+    batch = pa.record_batch(
+        {
+            "id": pa.array(np.asarray(ids), pa.uint64()),
+            "vector": pa.FixedSizeListArray.from_arrays(values, array.shape[1]),
+        }
+    )
+    described = {"rows": str(len(array)), "dim": str(array.shape[1]), "dtype": array.dtype.name, **(metadata or {})}
+    schema = batch.schema.with_metadata(described)
+    with atomic_writer(url) as stream, pa.ipc.new_file(stream, schema) as writer:
+        writer.write_batch(batch.replace_schema_metadata(described))
+
+
+def _on_disk(url: str) -> Path:
+    """The file itself when it is local, otherwise a temporary copy that can be memory-mapped."""
+    local = local_path(url)
+    if local is not None:
+        path = Path(local)
+        if not path.exists():
+            raise InputError(f"{url}: no such file")
+        if path.is_dir():
+            raise InputError(f"{url} is a folder; a vector file is needed")
+        return path
+    copy = Path(tempfile.mkdtemp(prefix="twinlode-")) / "vectors"
+    try:
+        with fsspec.open(url, "rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target, 16 << 20)
+    except FileNotFoundError:
+        raise InputError(f"{url}: no such file") from None
+    return copy
+
+
+def _map_arrow(url: str, path: Path) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
+    try:
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{url}: not an Arrow IPC file, or a truncated one ({error})") from None
+    schema = reader.schema
+    names = schema.names
+    if "id" not in names or "vector" not in names or not pa.types.is_fixed_size_list(schema.field("vector").type):
+        raise InputError(f"{url}: needs the columns `id` and `vector` (fixed-size list), but has {names}")
+    metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    width = schema.field("vector").type.list_size
+    parts = [batch.column("vector").flatten().to_numpy().reshape(-1, width) for batch in batches]
+    ids = [batch.column("id").to_numpy() for batch in batches]
+    if not parts:
+        empty = np.empty((0, width), schema.field("vector").type.value_type.to_pandas_dtype())
+        return empty, np.empty(0, np.int64), metadata
+    if "rows" in metadata and int(metadata["rows"]) != sum(map(len, parts)):
+        raise InputError(f"{url}: holds {sum(map(len, parts))} rows, but its metadata says {metadata['rows']}")
+    return parts[0] if len(parts) == 1 else _spooled(parts), np.concatenate(ids), metadata
+
+
+def _spooled(parts: list[np.ndarray]) -> np.ndarray:
+    """Several record batches of another writer as one memory map, through a temporary file."""
+    file = tempfile.TemporaryFile(prefix="twinlode-")  # noqa: SIM115 - the map keeps it alive
+    for part in parts:
+        part.tofile(file)
+    file.flush()
+    return np.memmap(file, parts[0].dtype, "r", shape=(sum(map(len, parts)), parts[0].shape[1]))
+
+
+def _map_numpy(url: str, path: Path) -> np.ndarray:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"{url}: not a NumPy array file, or a truncated one ({error})") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 2:
+        raise InputError(f"{url}: needs a two-dimensional array (sentences, dim)")
+    return array
+
+
+def _map_raw(url: str, path: Path, dim: int | None, dtype: str | None, rows: int | None) -> np.ndarray:
+    size = path.stat().st_size
+    if dtype is None and dim and rows:
+        dtype = {2: "float16", 4: "float32"}.get(size // (rows * dim) if size % (rows * dim) == 0 else 0)
+    if dtype is None:
+        raise InputError(
+            f"{url}: {size:,} bytes of raw floats do not tell their type"
+            + (f" for {rows:,} rows of dim {dim}" if dim and rows else "")
+            + "; give --dtype float32 or --dtype float16"
+        )
+    item = np.dtype(dtype).itemsize
+    if dim is None and rows:
+        if size % (rows * item):
+            raise InputError(f"{url}: {size:,} bytes do not divide into {rows:,} rows of {dtype}")
+        dim = size // (rows * item)
+    if not dim:
+        raise InputError(f"{url}: raw floats do not tell their dim; give --dim (LASER's is 1024)")
+    if size % (dim * item):
+        raise InputError(f"{url}: {size:,} bytes do not divide into rows of {dim} {dtype} ({dim * item:,} bytes each)")
+    shape = (size // (dim * item), dim)
+    return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
+
+
+def _expect(url: str, array: np.ndarray, dim: int | None, dtype: str | None, rows: int | None) -> None:
+    if array.dtype.name not in DTYPES:
+        raise InputError(f"{url}: holds {array.dtype.name} values; float16 or float32 are needed")
+    if dtype is not None and array.dtype.name != dtype:
+        raise InputError(f"{url}: holds {array.dtype.name} values, but {dtype} was asked for")
+    if dim is not None and array.shape[1] != dim:
+        raise InputError(f"{url}: vectors of dim {array.shape[1]}, but dim {dim} was asked for")
+    if rows is not None and len(array) != rows:
+        raise InputError(
+            f"{url}: {len(array):,} vectors, but the text has {rows:,} lines; they must correspond one to one"
+        )
+    if len(array) > _MAX_ROWS:
+        raise InputError(f"{url}: {len(array):,} rows in one file; split it into files of at most {_MAX_ROWS:,}")
+
+
+def _checked(name: str, array: np.ndarray, ids: np.ndarray, metadata: dict[str, str]) -> Vectors:
+    """Vectors with their norms, after one pass over the file that finds what would mine garbage."""
+    if array.ndim != 2 or array.dtype.name not in DTYPES:
+        raise InputError(f"{name}: vectors must be a two-dimensional float16 or float32 array")
+    if len(ids) > 1 and (np.diff(ids.astype(np.int64)) <= 0).any():
+        row = int(np.argmax(np.diff(ids.astype(np.int64)) <= 0)) + 2
+        raise InputError(f"{name}, row {row}: ids must increase from row to row, and none may come twice")
+    lengths = np.empty(len(array))
+    step = max(1, _CHECK_BYTES // max(1, array.shape[1] * 4))
+    for start in range(0, len(array), step):
+        piece = array[start : start + step]
+        norms(np.ascontiguousarray(piece, np.float32), lengths[start : start + step])
+    bad = np.flatnonzero(~np.isfinite(lengths))
+    if len(bad):
+        raise InputError(f"{name}: NaN or infinite values in {some_rows(bad)}; embed these sentences again")
+    typical = float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else 1.0
+    if not 1e-6 < typical < 1e6:
+        raise InputError(
+            f"{name}: the typical vector has length {typical:.1e}; these numbers were probably written as another type "
+            "than they are read (check --dtype and --dim)"
+        )
+    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return Vectors(name, ids.astype(np.int64), array, inverse, metadata)
+
+
+def zero_rows(vectors: Vectors) -> np.ndarray:
+    """Rows whose vector is all zeros: they have no direction, so no neighbours that mean anything."""
+    return np.flatnonzero(vectors.inverse_norms == 0)
+
+
+def some_rows(rows: np.ndarray, most: int = 5) -> str:
+    """'row 3', or 'rows 3, 7, 9, 12, 40 and 17 more', counted from 1."""
+    shown = ", ".join(f"{row + 1:,}" for row in rows[:most].tolist())
+    more = f" and {len(rows) - most:,} more" if len(rows) > most else ""
+    return f"row {shown}" if len(rows) == 1 else f"rows {shown}{more}"
