@@ -1,0 +1,132 @@
+"""Which files to train on: the `data` section of a training configuration."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+from fsspec.core import url_to_fs
+from pydantic import Field, field_validator
+
+from encoder.errors import InputError
+from encoder.languages import canonical
+from encoder.settings import Settings
+
+Format = Literal["tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx"]
+_COMPRESSION = r"(?:\.(?:gz|bz2|xz|zst))?"
+_EXTENSIONS: dict[str, Format] = {
+    "tsv": "tsv",
+    "txt": "tsv",
+    "jsonl": "jsonl",
+    "parquet": "parquet",
+    "po": "po",
+    "mo": "mo",
+    "tmx": "tmx",
+}
+
+
+class CorpusSettings(Settings):
+    """Some files of one format. Languages not given are taken from the file itself or from a name like en-de.tsv.xz."""
+
+    path: str = Field(description="Path, glob or URL; for moses the part before .de and .en.")
+    format: Format | None = Field(None, description="Taken from the extension when not given.")
+    langs: tuple[str, str] | None = None
+    columns: tuple[int | str, int | str] | None = Field(
+        None, description="TSV: column numbers from 0 (default 0 and 1). Parquet: names (default src_text, tgt_text)."
+    )
+    weight: float = Field(1.0, gt=0, description="Draw from this corpus so many times as often as its size says.")
+
+    @field_validator("langs")
+    @classmethod
+    def _known_languages(cls, langs: tuple[str, str] | None) -> tuple[str, str] | None:
+        return langs and (canonical(langs[0]), canonical(langs[1]))
+
+
+class DataSettings(Settings):
+    corpora: tuple[CorpusSettings, ...]
+    languages: tuple[str, ...] | None = Field(None, description="Keep only these languages; all when not given.")
+    pairs: Literal["english", "all"] = Field(
+        "english", description="Pairs to make of a group of translations: those with English, or all."
+    )
+    temperature: float = Field(
+        1.0, ge=1, description="Language pair with n pairs is drawn in proportion to n^(1/temperature)."
+    )
+    cache: str | None = Field(None, description="Folder for tokenized data that runs may share; DIR/data by default.")
+
+    @field_validator("corpora")
+    @classmethod
+    def _some_corpus(cls, corpora: tuple[CorpusSettings, ...]) -> tuple[CorpusSettings, ...]:
+        if not corpora:
+            raise ValueError("no corpus is listed; add one, for example {path: data/*.tsv, langs: [en, de]}")
+        return corpora
+
+    @field_validator("languages")
+    @classmethod
+    def _known_languages(cls, languages: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return languages and tuple(sorted({canonical(code) for code in languages}))
+
+
+class CorpusFile(NamedTuple):
+    """One file of a corpus with everything decided; a Moses pair is one of these, with two paths."""
+
+    corpus: int  # position in DataSettings.corpora
+    paths: tuple[str, ...]
+    format: Format
+    langs: tuple[str, str] | None
+    columns: tuple[int | str, int | str] | None
+
+    @property
+    def name(self) -> str:
+        return self.paths[0]
+
+
+def find_files(data: DataSettings) -> list[CorpusFile]:
+    """All files of all corpora, globs expanded and in a fixed order."""
+    return [file for number, corpus in enumerate(data.corpora) for file in _corpus_files(number, corpus)]
+
+
+def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
+    if corpus.format == "moses":
+        return [_moses_pair(number, corpus)]
+    paths = _expand(corpus.path)
+    if not paths:
+        raise InputError(f"{corpus.path}: no such file; paths in a configuration start from the current folder")
+    files = []
+    for path in paths:
+        kind = corpus.format or _format_of(path)
+        langs = corpus.langs or _languages_in_name(path)
+        if langs is None and kind in ("tsv", "parquet"):
+            raise InputError(f"{path}: which languages? Add `langs: [en, de]` to the corpus or name the file en-de.tsv")
+        files.append(CorpusFile(number, (path,), kind, langs, corpus.columns))
+    return files
+
+
+def _expand(pattern: str) -> list[str]:
+    filesystem, path = url_to_fs(pattern)
+    found = filesystem.glob(path) if any(c in path for c in "*?[") else [path] if filesystem.exists(path) else []
+    return sorted(str(filesystem.unstrip_protocol(p)).removeprefix("file://") for p in found)
+
+
+def _format_of(path: str) -> Format:
+    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", path.lower())
+    if match is None or match[1] not in _EXTENSIONS:
+        raise InputError(f"{path}: the format is not clear from the name; add `format:` to the corpus")
+    return _EXTENSIONS[match[1]]
+
+
+def _languages_in_name(path: str) -> tuple[str, str] | None:
+    match = re.search(r"(?:^|[._])([A-Za-z]{2,3})-([A-Za-z]{2,3})\.", PurePosixPath(path).name)
+    return (canonical(match[1]), canonical(match[2])) if match else None
+
+
+def _moses_pair(number: int, corpus: CorpusSettings) -> CorpusFile:
+    if corpus.langs is None:
+        raise InputError(f"{corpus.path}: a moses corpus needs `langs: [de, en]`, the endings of its two files")
+    sides = []
+    for lang in corpus.langs:
+        found = [path for end in ("", ".gz", ".bz2", ".xz", ".zst") for path in _expand(f"{corpus.path}.{lang}{end}")]
+        if not found:
+            raise InputError(f"{corpus.path}.{lang}: no such file (nor with .gz, .bz2, .xz or .zst)")
+        sides.append(found[0])
+    return CorpusFile(number, tuple(sides), "moses", corpus.langs, None)

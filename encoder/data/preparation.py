@@ -1,0 +1,227 @@
+"""Parallel text to a token store: read, filter, exclude and tokenize once, on all cores, and remember it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from fsspec.core import url_to_fs
+
+from encoder.data.corpora import CorpusFile, DataSettings, find_files
+from encoder.data.exclusion import is_excluded, read_exclusions
+from encoder.data.readers import Group, Malformed, read_groups
+from encoder.data.store import MANIFEST, Block, Store, StoreWriter
+from encoder.errors import InputError
+from encoder.tokens import Tokens
+
+_BLOCK_SENTENCES = 20_000
+_STORE_VERSION = 1
+
+
+class Tokenizer(Protocol):
+    def encode(self, sentences: Sequence[str], lang: str | None = None) -> Tokens: ...
+
+
+class TokenizerRecipe(NamedTuple):
+    """How worker processes make the tokenizer, and what identifies its output."""
+
+    make: Callable[[], Tokenizer]
+    fingerprint: str
+    workers: int  # 1 for tokenizers that use all cores themselves
+
+
+class TextBlock(NamedTuple):
+    corpus: int
+    groups: list[Group]
+
+
+class Tokenized(NamedTuple):
+    corpus: int
+    block: Block
+    dropped: Counter[str]  # groups, by reason
+
+
+Report = Callable[[int], None]  # called with the number of groups tokenized so far
+
+
+def prepare(
+    data: DataSettings,
+    tokenizer: TokenizerRecipe,
+    cache: Path,
+    *,
+    exclude: Sequence[str] = (),
+    strict: bool = False,
+    report: Report = lambda groups: None,
+) -> Store:
+    """The store for these settings and files: the one made before when nothing has changed, else a new one."""
+    files = find_files(data)
+    folder = cache / f"data-{data_fingerprint(data, files, tokenizer.fingerprint, exclude, strict)}"
+    if not (folder / MANIFEST).exists():
+        _build(folder, data, files, tokenizer, exclude, strict, report)
+    store = Store(folder)
+    if not store.pairs:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(store.counters.items())) or "no lines"
+        raise InputError(f"{files[0].name}: no training pairs in the {len(files)} file(s) of `data` ({reasons})")
+    return store
+
+
+def data_fingerprint(
+    data: DataSettings, files: Sequence[CorpusFile], tokenizer: str, exclude: Sequence[str], strict: bool
+) -> str:
+    """Changes with anything that changes the store; how corpora are weighed does not."""
+    identity = [
+        _STORE_VERSION,
+        data.languages,
+        data.pairs,
+        tokenizer,
+        strict,
+        [[*file, [_file_state(path) for path in file.paths]] for file in files],
+        [_file_state(path) for path in exclude],
+    ]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+def _file_state(path: str) -> list[str]:
+    filesystem, inner = url_to_fs(path)
+    try:
+        info = filesystem.info(inner)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    return [path, str(info["size"]), str(info.get("mtime") or info.get("etag") or info.get("updated"))]
+
+
+def _build(
+    folder: Path,
+    data: DataSettings,
+    files: Sequence[CorpusFile],
+    tokenizer: TokenizerRecipe,
+    exclude: Sequence[str],
+    strict: bool,
+    report: Report,
+) -> None:
+    counters: Counter[str] = Counter()
+    temporary = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    writer = StoreWriter(temporary, data.pairs)
+    groups = 0
+    try:
+        blocks = text_blocks(files, data.languages, strict, counters)
+        for corpus, block, dropped in _tokenize(blocks, tokenizer, read_exclusions(exclude)):
+            counters.update(dropped)
+            writer.add(corpus, block)
+            groups += len(block.sizes) + dropped.total()
+            report(groups)
+        writer.finish(dict(counters))
+        temporary.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    finally:
+        writer.abandon()
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def text_blocks(
+    files: Iterable[CorpusFile], languages: Sequence[str] | None, strict: bool, counters: Counter[str]
+) -> Iterator[TextBlock]:
+    """Groups of wanted languages in blocks; malformed lines are counted, or are errors when `strict`."""
+    for file in files:
+        groups: list[Group] = []
+        sentences = 0
+        for row in read_groups(file):
+            if isinstance(row, Malformed):
+                if strict:
+                    raise InputError(f"{file.name}, line {row.line}: {row.reason}; fix it or leave out --strict")
+                counters[row.reason] += 1
+                continue
+            group = _only(row, languages)
+            if group is None:
+                counters["other languages"] += 1
+                continue
+            groups.append(group)
+            sentences += len(group.texts)
+            if sentences >= _BLOCK_SENTENCES:
+                yield TextBlock(file.corpus, groups)
+                groups, sentences = [], 0
+        if groups:
+            yield TextBlock(file.corpus, groups)
+
+
+def _only(group: Group, languages: Sequence[str] | None) -> Group | None:
+    if languages is None or all(lang in languages for lang in group.langs):
+        return group
+    kept = [(lang, text) for lang, text in zip(*group, strict=True) if lang in languages]
+    return Group(*zip(*kept, strict=True)) if len(kept) > 1 else None
+
+
+def _tokenize(blocks: Iterator[TextBlock], tokenizer: TokenizerRecipe, excluded: frozenset[int]) -> Iterator[Tokenized]:
+    first = list(islice(blocks, 4))
+    if len(first) < 4 or tokenizer.workers == 1:  # a small corpus is done before worker processes have started
+        encoder = tokenizer.make()
+        for block in (*first, *blocks):
+            yield tokenize_block(encoder, block, excluded)
+        return
+    # Not forked: torch and the tokenizers may already run threads here, which do not survive a fork.
+    with ProcessPoolExecutor(
+        tokenizer.workers, get_context("spawn"), initializer=_start_worker, initargs=(tokenizer.make, excluded)
+    ) as pool:
+        waiting: deque[Future[Tokenized]] = deque()
+        for block in (*first, *blocks):
+            waiting.append(pool.submit(_work, block))
+            if len(waiting) > 3 * tokenizer.workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+_worker: tuple[Tokenizer, frozenset[int]]
+
+
+def _start_worker(make: Callable[[], Tokenizer], excluded: frozenset[int]) -> None:
+    global _worker
+    os.environ["OMP_NUM_THREADS"] = "1"
+    _worker = (make(), excluded)
+
+
+def _work(block: TextBlock) -> Tokenized:
+    return tokenize_block(_worker[0], block, _worker[1])
+
+
+def tokenize_block(tokenizer: Tokenizer, block: TextBlock, excluded: frozenset[int]) -> Tokenized:
+    """Encode language by language, put sentences back in order, drop what is excluded or empty."""
+    dropped: Counter[str] = Counter()
+    groups = [group for group in block.groups if not is_excluded(group.texts, excluded)]
+    dropped["excluded"] += len(block.groups) - len(groups)
+    texts = [text for group in groups for text in group.texts]
+    names = tuple(sorted({lang for group in groups for lang in group.langs}))
+    number = {name: n for n, name in enumerate(names)}
+    languages = np.array([number[lang] for group in groups for lang in group.langs], np.int16)
+    tokens = _encode(tokenizer, texts, names, languages)
+    sizes = np.array([len(group.texts) for group in groups], np.int64)
+    sentence_ok = tokens.lengths > 0
+    group_of = np.repeat(np.arange(len(sizes)), sizes)
+    sizes = np.bincount(group_of, sentence_ok, len(sizes)).astype(np.int64)
+    keep = sentence_ok & (sizes > 1)[group_of]
+    dropped["no tokens"] += int((sizes < 2).sum())
+    return Tokenized(
+        block.corpus, Block(tokens.take(np.flatnonzero(keep)), names, languages[keep], sizes[sizes > 1]), +dropped
+    )
+
+
+def _encode(tokenizer: Tokenizer, texts: list[str], names: Sequence[str], languages: np.ndarray) -> Tokens:
+    rows = [np.flatnonzero(languages == n) for n in range(len(names))]
+    parts = [tokenizer.encode([texts[i] for i in of], name) for of, name in zip(rows, names, strict=True)]
+    if not parts:
+        return Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
+    lengths = np.concatenate([part.lengths for part in parts])
+    joined = Tokens(np.concatenate([part.ids for part in parts]), np.concatenate([[0], np.cumsum(lengths)]))
+    return joined.take(np.argsort(np.concatenate(rows), kind="stable"))

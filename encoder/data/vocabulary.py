@@ -1,0 +1,57 @@
+"""The SentencePiece model of a run: trained on a balanced sample of its corpora, and remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from itertools import cycle, islice
+from pathlib import Path
+
+from encoder.data.corpora import DataSettings, find_files
+from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
+from encoder.sampling import shares
+from encoder.subword import SubwordSettings, train_subword
+from encoder.text import TextSettings
+from encoder.text import prepare as prepare_text
+
+
+def prepare_subword(data: DataSettings, text: TextSettings, subword: SubwordSettings, cache: Path) -> Path:
+    """Path of the SentencePiece model for these settings and files, trained now unless it was before."""
+    files = find_files(data)
+    identity = [text.model_dump(), subword.model_dump()]
+    settings = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+    path = cache / f"sentencepiece-{data_fingerprint(data, files, settings, (), False)}.model"
+    if not path.exists():
+        sample = sample_texts(text_blocks(files, data.languages, False, Counter()), subword)
+        prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
+        train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
+    return path
+
+
+def sample_texts(blocks: Iterable[TextBlock], settings: SubwordSettings) -> dict[str, list[str]]:
+    """Sentences of each language in proportion to n^(1/temperature), in one pass; small languages are repeated.
+
+    Reservoirs are cut to their current shares whenever they hold twice the sample, so memory stays bounded.
+    """
+    rng = random.Random(settings.seed)
+    most = settings.sample_sentences
+    kept: dict[str, list[str]] = {}
+    seen: dict[str, int] = {}
+    room: dict[str, int] = {}
+    for block in blocks:
+        for group in block.groups:
+            for lang, text in zip(*group, strict=True):
+                seen[lang] = seen.get(lang, 0) + 1
+                reservoir = kept.setdefault(lang, [])
+                if len(reservoir) < room.setdefault(lang, most):
+                    reservoir.append(text)
+                elif (place := rng.randrange(seen[lang])) < len(reservoir):
+                    reservoir[place] = text
+        if sum(map(len, kept.values())) > 2 * most:
+            room = shares(seen, most, settings.temperature)
+            kept = {lang: rng.sample(texts, min(room[lang], len(texts))) for lang, texts in kept.items()}
+    sizes = shares(seen, min(most, sum(seen.values())), settings.temperature)
+    return {lang: list(islice(cycle(rng.sample(texts, len(texts))), sizes[lang])) for lang, texts in kept.items()}

@@ -1,0 +1,38 @@
+"""How far a run is, and the learning rate there."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from encoder.training.settings import LimitSettings, ScheduleSettings
+
+
+class Position(NamedTuple):
+    """What a run has used so far."""
+
+    step: int
+    pairs: int
+    seconds: float
+
+
+def progress(position: Position, limits: LimitSettings, epoch_pairs: int) -> float:
+    """Share of the run that is done, by the limit that will be reached first."""
+    shares = [
+        position.step / limits.steps if limits.steps else 0.0,
+        position.pairs / (limits.epochs * epoch_pairs) if limits.epochs else 0.0,
+        position.seconds / (60 * limits.minutes) if limits.minutes else 0.0,
+    ]
+    return min(max(shares), 1.0)
+
+
+def learning_rate_factor(done: float, step: int, schedule: ScheduleSettings) -> float:
+    """What to multiply the learning rate by, at share `done` of the run and `step` updates."""
+    by_share = schedule.warmup < 1
+    if by_share:
+        warm = min(1.0, (done + 1e-4) / schedule.warmup) if schedule.warmup else 1.0
+    else:
+        warm = min(1.0, (step + 1) / schedule.warmup)
+    start = schedule.warmup if by_share else 0.0
+    after = max(0.0, done - start) / (1 - start)
+    return warm * (schedule.end + (1 - schedule.end) * 0.5 * (1 + math.cos(math.pi * after)))

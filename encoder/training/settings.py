@@ -1,0 +1,72 @@
+"""Everything a training run depends on: the schema of the files in `configs/`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from encoder.data.corpora import DataSettings
+from encoder.data.sampling import BatchSettings
+from encoder.models import BagSettings, ModelSettings
+from encoder.objectives import ObjectiveSettings
+from encoder.objectives.ems import EmsSettings
+from encoder.settings import Settings
+from encoder.subword import SubwordSettings
+from encoder.text import TextSettings
+
+
+class OptimiserSettings(Settings):
+    """Defaults are those of EMS; its released code sets `amsgrad`."""
+
+    kind: Literal["adam", "adamw"] = "adam"
+    lr: float = Field(3e-4, gt=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(1e-5, ge=0)
+    amsgrad: bool = False
+    clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
+
+
+class ScheduleSettings(Settings):
+    """Linear warm-up, then cosine to `end` times the learning rate at the end of the run."""
+
+    warmup: float = Field(0.05, ge=0, description="Share of the run when below 1, else steps.")
+    end: float = Field(0.0, ge=0, le=1)
+
+
+class EvaluationSettings(Settings):
+    pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
+    every: int | None = Field(None, ge=1, description="Steps between evaluations; ten over the run when not given.")
+    patience: int | None = Field(None, ge=1, description="Stop after so many evaluations without a better P@1.")
+
+
+class LimitSettings(Settings):
+    """The run ends at whichever of these comes first. Minutes are those of training, not of preparing data."""
+
+    steps: int | None = Field(None, ge=1)
+    epochs: float | None = Field(None, gt=0)
+    minutes: float | None = Field(None, gt=0)
+
+    @model_validator(mode="after")
+    def _some_limit(self) -> LimitSettings:
+        if self.steps is None and self.epochs is None and self.minutes is None:
+            raise ValueError("when should training end? Set steps, epochs or minutes")
+        return self
+
+
+class TrainSettings(Settings):
+    data: DataSettings
+    limits: LimitSettings
+    text: TextSettings = TextSettings()
+    subword: SubwordSettings = SubwordSettings()
+    model: ModelSettings = Field(default_factory=BagSettings)
+    objective: ObjectiveSettings = Field(default_factory=EmsSettings)
+    optimiser: OptimiserSettings = OptimiserSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    batch: BatchSettings = BatchSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+    seed: int = Field(0, ge=0)
+    precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
+    compile: bool = Field(False, description="torch.compile the encoder.")
+    save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")

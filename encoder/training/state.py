@@ -1,0 +1,78 @@
+"""Training state on disk: one safetensors file with everything an exact resume needs, and no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from encoder.errors import InputError
+
+STATE_FILE = "training.safetensors"
+
+
+def save_state(path: Path, modules: nn.Module, optimiser: Optimizer, facts: dict[str, Any]) -> None:
+    """Write parameters, optimiser state and `facts` (JSON); the old file stays until the new one is complete."""
+    tensors = {f"module.{name}": tensor for name, tensor in _named_tensors(modules).items()}
+    plain: dict[str, Any] = {}
+    for name, parameter in modules.named_parameters():
+        for key, value in optimiser.state.get(parameter, {}).items():
+            if isinstance(value, Tensor):
+                tensors[f"optimiser.{name}.{key}"] = value
+            else:
+                plain[f"{name}.{key}"] = value
+    metadata = {"facts": json.dumps(facts), "optimiser": json.dumps(plain)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, temporary, metadata)
+        os.replace(temporary, path)  # noqa: PTH105 - the atomic one
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path}: cannot be written ({error}); the state saved before it is intact") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The `facts` of a saved state."""
+    try:
+        with safe_open(path, "pt") as file:
+            return dict(json.loads(file.metadata()["facts"]))
+    except (SafetensorError, OSError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: damaged ({error}); delete it to train from the start") from None
+
+
+def load_state(path: Path, modules: nn.Module, optimiser: Optimizer) -> None:
+    """Put saved parameters and optimiser state in place."""
+    device = next(modules.parameters()).device
+    try:
+        with safe_open(path, "pt", device=str(device)) as file, torch.no_grad():
+            plain = json.loads(file.metadata()["optimiser"])
+            names = set(file.keys())
+            for name, tensor in _named_tensors(modules).items():
+                tensor.copy_(file.get_tensor(f"module.{name}"))
+            for name, parameter in modules.named_parameters():
+                prefix = f"optimiser.{name}."
+                keys = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]
+                # Adam keeps its step counts on the CPU unless it is fused or capturable; it moves them itself.
+                state = {key: file.get_tensor(prefix + key) for key in keys if "." not in key}
+                state |= {k.rpartition(".")[2]: v for k, v in plain.items() if k.rpartition(".")[0] == name}
+                if state:
+                    optimiser.state[parameter] = state
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise InputError(f"{path}: does not fit this model ({error}); train into another folder") from None
+
+
+def _named_tensors(modules: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers, a shared one only once."""
+    persistent = set(modules.state_dict().keys())
+    tensors: dict[str, Tensor] = dict(modules.named_parameters())
+    return tensors | {name: buffer for name, buffer in modules.named_buffers() if name in persistent}
