@@ -142,9 +142,10 @@ class Head(nn.Module):
             if name == "Pooling" and pooling is None:
                 pooling = Pooling.read(path)
             elif name == "Dense":
-                stages.append(Dense.read(path))
+                dense = Dense.read(path)
                 if weights:
-                    stages[-1].read_weights(path)
+                    dense.read_weights(path)
+                stages.append(dense)
             elif name == "Normalize":
                 stages.append(Normalize())
             elif name != "Dropout":
