@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:  # text workers cut sentences into tokens without the seconds and memory that torch takes to load
+    import torch
 
 
 class Tokens(NamedTuple):
@@ -41,6 +43,8 @@ class Tokens(NamedTuple):
         return Tokens(self.ids[np.repeat(self.offsets[:-1], lengths) + within], offsets)
 
     def batch(self, device: torch.device | str = "cpu") -> TokenBatch:
+        import torch
+
         return TokenBatch(
             torch.as_tensor(self.ids, dtype=torch.int64, device=device),
             torch.as_tensor(self.offsets, dtype=torch.int64, device=device),
@@ -55,6 +59,8 @@ class TokenBatch(NamedTuple):
 
     def padded(self, pad_id: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
         """Ids (batch, length) filled with `pad_id`, and the boolean mask of real tokens."""
+        import torch
+
         lengths = self.offsets.diff()
         width = int(lengths.max()) if len(lengths) else 0
         mask = torch.arange(width, device=self.ids.device) < lengths[:, None]  # (batch, length)
