@@ -26,6 +26,7 @@ class Batch(NamedTuple):
     language: Tensor  # (sentences,) int64, index in the run's list of languages
     text: Tensor  # (sentences,) int64, hash of the tokens
     meaning: Tensor  # (sentences,) int64
+    examples: int
 
     @property
     def sentences(self) -> int:
@@ -33,8 +34,14 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Batch:
         ids, offsets = self.tokens
-        rest = (tensor.to(device, non_blocking=True) for tensor in self[1:])
-        return Batch(TokenBatch(ids.to(device, non_blocking=True), offsets.to(device, non_blocking=True)), *rest)
+        return Batch(
+            TokenBatch(ids.to(device, non_blocking=True), offsets.to(device, non_blocking=True)),
+            self.example.to(device, non_blocking=True),
+            self.language.to(device, non_blocking=True),
+            self.text.to(device, non_blocking=True),
+            self.meaning.to(device, non_blocking=True),
+            self.examples,
+        )
 
 
 def slice_tokens(tokens: TokenBatch, start: int, stop: int) -> TokenBatch:

@@ -11,7 +11,7 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
-from pipelines.commands import mine_vectors
+from pipelines.commands import mine_vectors, train
 
 app = typer.Typer(
     name="twinlode",
@@ -22,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("mine-vectors")(mine_vectors.command)
+app.command("train")(train.command)
 
 
 @app.callback()

@@ -31,6 +31,7 @@ def pair_batch(store: Store, pairs: np.ndarray, max_tokens: int) -> Batch:
         language=torch.from_numpy(store.language[rows].astype(np.int64)),
         text=torch.from_numpy(store.texts[rows]),
         meaning=torch.from_numpy(np.tile(pairs[:, 2], 2)),
+        examples=len(pairs),
     )
 
 

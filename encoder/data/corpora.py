@@ -89,7 +89,7 @@ def find_files(data: DataSettings) -> list[CorpusFile]:
 def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     if corpus.format == "moses":
         return [_moses_pair(number, corpus)]
-    paths = _expand(corpus.path)
+    paths = expand(corpus.path)
     if not paths:
         raise InputError(f"{corpus.path}: no such file; paths in a configuration start from the current folder")
     files = []
@@ -102,7 +102,8 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     return files
 
 
-def _expand(pattern: str) -> list[str]:
+def expand(pattern: str) -> list[str]:
+    """The files that a path, glob or URL stands for, sorted; empty when there are none."""
     filesystem, path = url_to_fs(pattern)
     found = filesystem.glob(path) if any(c in path for c in "*?[") else [path] if filesystem.exists(path) else []
     return sorted(str(filesystem.unstrip_protocol(p)).removeprefix("file://") for p in found)
@@ -125,7 +126,7 @@ def _moses_pair(number: int, corpus: CorpusSettings) -> CorpusFile:
         raise InputError(f"{corpus.path}: a moses corpus needs `langs: [de, en]`, the endings of its two files")
     sides = []
     for lang in corpus.langs:
-        found = [path for end in ("", ".gz", ".bz2", ".xz", ".zst") for path in _expand(f"{corpus.path}.{lang}{end}")]
+        found = [path for end in ("", ".gz", ".bz2", ".xz", ".zst") for path in expand(f"{corpus.path}.{lang}{end}")]
         if not found:
             raise InputError(f"{corpus.path}.{lang}: no such file (nor with .gz, .bz2, .xz or .zst)")
         sides.append(found[0])

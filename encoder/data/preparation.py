@@ -30,7 +30,7 @@ _STORE_VERSION = 1
 
 
 class Tokenizer(Protocol):
-    def encode(self, sentences: Sequence[str], lang: str | None = None) -> Tokens: ...
+    def encode(self, sentences: Sequence[str], lang: str | None) -> Tokens: ...
 
 
 class TokenizerRecipe(NamedTuple):

@@ -13,8 +13,8 @@ from pathlib import Path
 from encoder.data.corpora import DataSettings, find_files
 from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
 from encoder.sampling import shares
-from encoder.subword import SubwordSettings, train_subword
-from encoder.text import TextSettings
+from encoder.subword import Subword, SubwordSettings, train_subword
+from encoder.text import TextEncoder, TextSettings
 from encoder.text import prepare as prepare_text
 
 
@@ -29,6 +29,11 @@ def prepare_subword(data: DataSettings, text: TextSettings, subword: SubwordSett
         prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
         train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
     return path
+
+
+def load_tokenizer(settings: TextSettings, path: Path) -> TextEncoder:
+    """The text side of an encoder; here, so that worker processes import no more than they need."""
+    return TextEncoder(settings, Subword.load(path))
 
 
 def sample_texts(blocks: Iterable[TextBlock], settings: SubwordSettings) -> dict[str, list[str]]:

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from encoder.batch import Batch, slice_tokens
 from encoder.objectives.base import Loss, Objective
+from encoder.tokens import TokenBatch
 
+Encode = Callable[[TokenBatch], Tensor]
 Autocast = Callable[[], AbstractContextManager[None]]
 
 
 def backward(
-    model: nn.Module,
+    encode: Encode,
     objective: Objective,
     batch: Batch,
     *,
@@ -32,14 +34,14 @@ def backward(
     batch = objective.arrange(batch)
     if not chunk or chunk >= batch.sentences:
         with autocast():
-            loss = objective.loss(model(batch.tokens).float(), batch, done)
+            loss = objective.loss(encode(batch.tokens).float(), batch, done)
         scale(loss.total).backward()
         return loss
-    return _cached(model, objective, batch, done, scale, autocast, chunk)
+    return _cached(encode, objective, batch, done, scale, autocast, chunk)
 
 
 def _cached(
-    model: nn.Module,
+    encode: Encode,
     objective: Objective,
     batch: Batch,
     done: float,
@@ -55,7 +57,7 @@ def _cached(
     for piece in pieces:
         states.append(_rng_state(batch.example.device))
         with torch.no_grad(), autocast():
-            parts.append(model(piece).float())
+            parts.append(encode(piece).float())
     vectors = torch.cat(parts).requires_grad_()
     with autocast():
         loss = objective.loss(vectors, batch, done)
@@ -65,7 +67,7 @@ def _cached(
     for piece, state, gradient in zip(pieces, states, vectors.grad.split(chunk), strict=True):
         _set_rng_state(state, batch.example.device)  # the same dropout as the first time
         with autocast():
-            again = model(piece).float()
+            again = encode(piece).float()
         again.backward(gradient)
     _set_rng_state(after, batch.example.device)
     return loss

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.nn.functional import all_gather as all_gather_with_gradient
 
+Result = TypeVar("Result")
 _BUCKET_BYTES = 32 << 20  # one all-reduce per 32 MiB of gradients
 
 
@@ -29,6 +31,11 @@ def process_group() -> Iterator[torch.device]:
     finally:
         if joined:
             dist.destroy_process_group()
+
+
+def launched_rank() -> int:
+    """This process's number according to torchrun, before and after the group is joined."""
+    return int(os.environ.get("RANK", 0))
 
 
 def world_size() -> int:
@@ -60,15 +67,6 @@ def average(value: Tensor) -> Tensor:
         dist.all_reduce(value)
         value /= world_size()
     return value
-
-
-def same_everywhere(value: bool, device: torch.device) -> bool:
-    """The answer of the first process, for decisions that depend on its clock or its evaluation."""
-    if world_size() == 1:
-        return value
-    answer = torch.tensor(float(value), device=device)
-    dist.broadcast(answer, 0)
-    return bool(answer)
 
 
 def same_number(value: float, device: torch.device) -> float:
@@ -110,3 +108,14 @@ def _buckets(parameters: Iterable[Tensor]) -> Iterator[list[Tensor]]:
             bucket, size = [], 0
     if bucket:
         yield bucket
+
+
+def first_process_first(work: Callable[[], Result]) -> Result:
+    """Run `work` on the first process, then on the others, which find in the cache what it made."""
+    if rank() == 0:
+        result = work()
+        if world_size() > 1:
+            dist.barrier()
+        return result
+    dist.barrier()
+    return work()

@@ -22,6 +22,7 @@ def make_batch() -> Batch:
         language=torch.tensor([1, 1, 1, 0, 2, 0]),
         text=torch.arange(6),
         meaning=torch.tensor([100, 101, 102, 100, 101, 102]),
+        examples=3,
     )
 
 

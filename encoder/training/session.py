@@ -1,0 +1,149 @@
+"""From settings to a trained encoder in a folder: vocabulary, token store, model, objective, training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import nn
+
+from encoder.checkpoint import save_checkpoint
+from encoder.data.batches import pair_batch
+from encoder.data.heldout import HeldOut, hold_out
+from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
+from encoder.data.sampling import PairSampler, mixture
+from encoder.data.store import Store
+from encoder.data.vocabulary import load_tokenizer, prepare_subword
+from encoder.errors import InputError
+from encoder.models import Pretrained, PretrainedSettings, build_model
+from encoder.objectives import EncoderFacts, Objective, build_objective
+from encoder.subword import Subword
+from encoder.training import distributed
+from encoder.training.settings import TrainSettings
+from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.trainer import Job, Observer, Result, Trainer
+
+BEST = "best"
+# A run may be resumed with other values of these.
+_FREE_TO_CHANGE = ("limits", "evaluation", "save_every", "data.cache")
+
+
+class Prepared(NamedTuple):
+    """Tokenized data with the text side of the encoder that made it."""
+
+    store: Store
+    subword: Path | None  # None for a pretrained encoder, which brings its tokenizer
+    vocabulary: int
+
+
+class Trained(NamedTuple):
+    result: Result
+    folder: Path  # the checkpoint
+    store: Store
+    held_out: int
+
+
+def prepare_data(
+    settings: TrainSettings, out: Path, *, exclude: Sequence[str], strict: bool, report: Report, model: nn.Module | None
+) -> Prepared:
+    """The vocabulary and the token store, made now or found in the cache. `model` is a pretrained one, or None."""
+    cache = Path(settings.data.cache) if settings.data.cache else out / "data"
+    cache.mkdir(parents=True, exist_ok=True)
+    if isinstance(model, Pretrained):
+        identity = repr((settings.model, model.text.max_tokens))
+        recipe = TokenizerRecipe(lambda: cast(Tokenizer, model.text), identity, workers=1)
+        return Prepared(
+            prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report),
+            None,
+            len(model.text.tokenizer),
+        )
+    path = prepare_subword(settings.data, settings.text, settings.subword, cache)
+    make = partial(load_tokenizer, settings.text, path)
+    recipe = TokenizerRecipe(make, f"{path.name} {settings.text!r}", workers=os.cpu_count() or 1)
+    store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
+    return Prepared(store, path, Subword.load(path).vocabulary)
+
+
+def train(
+    settings: TrainSettings,
+    out: Path,
+    observer: Callable[[], Observer],
+    *,
+    exclude: Sequence[str] = (),
+    strict: bool = False,
+    report: Report = lambda groups: None,
+) -> Trained:
+    """Train into `out`: `best/` is the checkpoint, `training.safetensors` what a resumed run needs, `data/` the tokens.
+
+    `observer` is called when data is ready and training begins.
+    """
+    with distributed.process_group() as device:
+        out.mkdir(parents=True, exist_ok=True)
+        state_path = out / STATE_FILE
+        if state_path.exists():
+            _refuse_other_settings(read_facts(state_path)["settings"], settings, out)
+        torch.manual_seed(settings.seed)
+        pretrained = isinstance(settings.model, PretrainedSettings)
+        model = build_model(settings.model, 0) if pretrained else None
+        prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
+        data = distributed.first_process_first(prepare_here)
+        model = model or build_model(settings.model, data.vocabulary)
+        objective = _objective(settings, model, data)
+        held_out = hold_out(data.store, settings.evaluation.pairs)
+        job = _job(settings, out, model, objective, data, held_out, device)
+        result = Trainer(job, observer()).run()
+        return Trained(result, out / BEST, data.store, len(held_out.pairs))
+
+
+def _job(
+    settings: TrainSettings,
+    out: Path,
+    model: nn.Module,
+    objective: Objective,
+    data: Prepared,
+    held_out: HeldOut,
+    device: torch.device,
+) -> Job:
+    store = data.store
+    probabilities = mixture(
+        store.sources, [corpus.weight for corpus in settings.data.corpora], settings.data.temperature
+    )
+    sampler = PairSampler(store, held_out, probabilities, settings.batch, settings.seed, distributed.world_size())
+    max_tokens = settings.batch.max_tokens
+    evaluation = pair_batch(store, held_out.pairs, max_tokens).to(device) if len(held_out.pairs) else None
+
+    def save_best(metrics: dict[str, float]) -> None:
+        save_checkpoint(out / BEST, model, settings, data.subword, metrics)
+
+    return Job(settings, model, objective, store, sampler, evaluation, device, out / STATE_FILE, save_best)
+
+
+def _objective(settings: TrainSettings, model: nn.Module, data: Prepared) -> Objective:
+    embedding = getattr(getattr(model, "tokens", None), "weight", None)
+    dim = cast(int, model.dim)
+    return build_objective(settings.objective, EncoderFacts(dim, data.vocabulary, data.store.languages, embedding))
+
+
+def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:
+    before, now = _flatten(saved), _flatten(settings.model_dump(mode="json"))
+    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    changed = [key for key in changed if not key.startswith(_FREE_TO_CHANGE)]
+    if changed:
+        raise InputError(
+            f"{out} holds a run with another {changed[0]} ({before.get(changed[0])}, now {now.get(changed[0])}); "
+            "train into another folder, or delete this one"
+        )
+
+
+def _flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(tree, dict | list):
+        return {prefix: tree}
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    flat: dict[str, Any] = {}
+    for key, value in items:
+        flat |= _flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat

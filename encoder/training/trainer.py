@@ -1,0 +1,248 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from encoder.batch import Batch
+from encoder.data.batches import TrainingBatch, prefetch, training_batches
+from encoder.data.sampling import PairSampler, SamplerState
+from encoder.data.store import Store
+from encoder.errors import InputError
+from encoder.objectives.base import Objective
+from encoder.training import distributed
+from encoder.training.cache import Encode, backward
+from encoder.training.retrieval import evaluate
+from encoder.training.schedule import Position, learning_rate_factor, progress
+from encoder.training.settings import OptimiserSettings, TrainSettings
+from encoder.training.state import load_state, read_facts, save_state
+
+_DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+_EVALUATIONS = 10  # over a run, when not told how often
+_BAD_STEPS = 10  # in a row before giving up
+
+
+class StepReport(NamedTuple):
+    """One update, as the progress bar and the log want it; tensors, because reading them makes a GPU wait."""
+
+    position: Position
+    done: float
+    learning_rate: float
+    loss: Tensor
+    parts: dict[str, Tensor]
+    pairs: int
+    tokens: int
+
+
+class Result(NamedTuple):
+    position: Position
+    best: float | None  # held-out P@1
+    best_step: int
+    skipped: int  # updates left out because their gradient was not finite
+    stopped_early: bool
+
+
+class Observer(Protocol):
+    def resumed(self, position: Position) -> None: ...
+    def stepped(self, report: StepReport) -> None: ...
+    def evaluated(self, position: Position, precision: float, best: float) -> None: ...
+
+
+class Job(NamedTuple):
+    """What to train, on what, and where to put it."""
+
+    settings: TrainSettings
+    model: nn.Module
+    objective: Objective
+    store: Store
+    sampler: PairSampler
+    held_out: Batch | None
+    device: torch.device
+    state_path: Path
+    save_best: Callable[[dict[str, float]], None]
+
+
+class Trainer:
+    """Updates until a limit is reached. A run that is started again continues where its state was saved, exactly."""
+
+    def __init__(self, job: Job, observer: Observer) -> None:
+        self._job, self._observer = job, observer
+        self._settings = job.settings
+        self._modules = nn.ModuleDict({"model": job.model, "objective": job.objective}).to(job.device).train()
+        self._encode: Encode = torch.compile(job.model, dynamic=True) if job.settings.compile else job.model
+        self._optimiser = make_optimiser(job.settings.optimiser, self._modules)
+        mixed = job.device.type == "cuda" and job.settings.precision != "fp32"
+        self._dtype = _DTYPES[job.settings.precision] if mixed else None
+        self._scaler = torch.amp.GradScaler(job.device.type, enabled=self._dtype == torch.float16)
+        self._position = Position(0, 0, 0.0)
+        self._sampler_state = job.sampler.start()
+        self._best: float | None = None
+        self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
+
+    def run(self) -> Result:
+        if self._job.state_path.exists():
+            self._resume()
+        started = time.monotonic() - self._position.seconds
+        drawn = self._job.sampler.batches(self._sampler_state)
+        source = training_batches(
+            self._job.store, drawn, self._settings.batch.max_tokens, distributed.rank(), distributed.world_size()
+        )
+        done = self._done()
+        saved_at = self._position.step
+        with closing(prefetch(source)) as batches:  # type: ignore[type-var]
+            while done < 1 and not self._out_of_patience():
+                self._update(batches, done)
+                self._tick(started)
+                before, done = done, self._done()
+                if self._evaluation_due(before, done):
+                    self._evaluate()
+                    self._tick(started)
+                if self._position.step % self._settings.save_every == 0:
+                    self._save()
+                    saved_at = self._position.step
+        if saved_at != self._position.step:
+            self._save()
+        return Result(self._position, self._best, self._best_step, self._skipped, done < 1)
+
+    def _tick(self, started: float) -> None:
+        seconds = distributed.same_number(time.monotonic() - started, self._job.device)
+        self._position = self._position._replace(seconds=seconds)
+
+    def _done(self) -> float:
+        return progress(self._position, self._settings.limits, self._job.store.pairs)
+
+    def _update(self, batches: Iterator[TrainingBatch], done: float) -> None:
+        settings, step = self._settings, self._position.step
+        rate = settings.optimiser.lr * learning_rate_factor(done, step, settings.schedule)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        # Seeded by step rather than run through, so that a resumed run needs no saved generator on any process.
+        torch.manual_seed((settings.seed << 40) + step * distributed.world_size() + distributed.rank())
+        self._optimiser.zero_grad(set_to_none=True)
+        loss, parts, pairs, tokens = self._accumulate(batches, done)
+        self._apply()
+        self._position = Position(step + 1, self._position.pairs + pairs, self._position.seconds)
+        self._observer.stepped(StepReport(self._position, done, rate, loss, parts, pairs, tokens))
+
+    def _accumulate(self, batches: Iterator[TrainingBatch], done: float) -> tuple[Tensor, dict[str, Tensor], int, int]:
+        times = self._settings.batch.accumulate
+        total = torch.zeros((), device=self._job.device)
+        parts: dict[str, Tensor] = {}
+        pairs = tokens = 0
+        for _ in range(times):
+            batch, self._sampler_state = next(batches)
+            loss = backward(
+                self._encode,
+                self._job.objective,
+                batch.to(self._job.device),
+                done=done,
+                scale=lambda value: self._scaler.scale(value / times),
+                autocast=self._autocast,
+                chunk=self._settings.batch.chunk,
+            )
+            total += loss.total.detach() / times
+            for name, value in loss.parts.items():
+                parts[name] = parts.get(name, 0) + value / times
+            pairs += batch.examples * distributed.world_size()
+            tokens += len(batch.tokens.ids) * distributed.world_size()
+        distributed.average_gradients(self._modules.parameters())
+        return distributed.average(total), parts, pairs, tokens
+
+    def _autocast(self) -> AbstractContextManager[None]:
+        if self._dtype is None:  # never on a CPU: bfloat16 kills the process on some
+            return nullcontext()
+        return torch.autocast(self._job.device.type, self._dtype)
+
+    def _apply(self) -> None:
+        """The update, unless its gradient is not finite: that one is skipped, and too many in a row end the run."""
+        if self._scaler.is_enabled():
+            self._scaler.unscale_(self._optimiser)
+        norm = nn.utils.clip_grad_norm_(self._modules.parameters(), self._settings.optimiser.clip)
+        if torch.isfinite(norm):
+            self._scaler.step(self._optimiser)
+            self._bad_in_a_row = 0
+        else:
+            self._skipped += 1
+            self._bad_in_a_row += 1
+        self._scaler.update()
+        if self._bad_in_a_row >= _BAD_STEPS:
+            raise InputError(
+                f"the gradient has not been finite for {_BAD_STEPS} steps up to step {self._position.step}: "
+                f"lower optimiser.lr ({self._settings.optimiser.lr}), or raise schedule.warmup"
+            )
+
+    def _evaluation_due(self, before: float, now: float) -> bool:
+        if self._job.held_out is None:
+            return False
+        every = self._settings.evaluation.every
+        if now >= 1:
+            return True
+        return self._position.step % every == 0 if every else int(now * _EVALUATIONS) > int(before * _EVALUATIONS)
+
+    def _evaluate(self) -> None:
+        assert self._job.held_out is not None
+        precision = 0.0
+        if distributed.rank() == 0:
+            precision = evaluate(self._job.model, self._job.held_out)
+        precision = distributed.same_number(precision, self._job.device)
+        if self._best is None or precision > self._best:
+            self._best, self._best_step, self._stale = precision, self._position.step, 0
+            if distributed.rank() == 0:
+                self._job.save_best({"held_out_p_at_1": precision, "step": self._position.step})
+        else:
+            self._stale += 1
+        self._observer.evaluated(self._position, precision, self._best)
+
+    def _out_of_patience(self) -> bool:
+        patience = self._settings.evaluation.patience
+        return patience is not None and self._stale >= patience
+
+    def _save(self) -> None:
+        if distributed.rank() == 0:
+            if self._job.held_out is None:
+                self._job.save_best({"step": self._position.step})
+            save_state(self._job.state_path, self._modules, self._optimiser, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "position": self._position,
+            "sampler": self._sampler_state,
+            "best": self._best,
+            "best_step": self._best_step,
+            "stale": self._stale,
+            "skipped": self._skipped,
+            "scaler": self._scaler.state_dict(),
+            "settings": self._settings.model_dump(mode="json"),
+        }
+
+    def _resume(self) -> None:
+        facts = read_facts(self._job.state_path)
+        load_state(self._job.state_path, self._modules, self._optimiser)
+        self._position = Position(*facts["position"])
+        pool, used, drawn = facts["sampler"]
+        self._sampler_state = SamplerState(pool, used, tuple(drawn))
+        self._best, self._best_step = facts["best"], facts["best_step"]
+        self._stale, self._skipped = facts["stale"], facts["skipped"]
+        self._scaler.load_state_dict(facts["scaler"])
+        self._observer.resumed(self._position)
+
+
+def make_optimiser(settings: OptimiserSettings, modules: nn.Module) -> torch.optim.Optimizer:
+    """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]
+    return kind(
+        modules.parameters(),
+        lr=settings.lr,
+        betas=settings.betas,
+        eps=settings.eps,
+        weight_decay=settings.weight_decay,
+        amsgrad=settings.amsgrad,
+        fused=True,
+    )
