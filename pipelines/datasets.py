@@ -188,9 +188,12 @@ class Work:
         own = fingerprint(self.request.kind, *[f"{shard.rows} {shard.digest}" for shard in shards])
         manifest = Manifest(request=self.request, shards=shards, counters=counters, fingerprint=own)
         write_model(join(self.url, MANIFEST), manifest)
-        filesystem, path = url_to_fs(self.scratch())
-        filesystem.rm(path, recursive=True)
+        self.abandon()
         return Dataset(self.url, manifest)
+
+    def abandon(self) -> None:
+        """Remove the scratch files, after which the folder takes another request."""
+        _clear_work(self.url)
 
 
 def shard_name(index: int, extension: str) -> str:
@@ -205,7 +208,7 @@ def begin(url: str, request: Request) -> Work | Dataset:
     manifest = read_model(join(url, MANIFEST), Manifest)
     if manifest is not None:
         _refuse_other(url, manifest.request, request)
-        _clear_leftovers(url)
+        _clear_work(url)  # of a run that was killed between its manifest and its cleaning
         return Dataset(url, manifest)
     started = read_model(join(url, WORK, "request.json"), Request)
     if started is not None:
@@ -225,8 +228,7 @@ def _is_temporary(path: str) -> bool:
     return path.endswith(".tmp") or path.rstrip("/").endswith(f"/{WORK}")
 
 
-def _clear_leftovers(url: str) -> None:
-    """Scratch files of a run that was killed between its manifest and its cleaning."""
+def _clear_work(url: str) -> None:
     filesystem, path = url_to_fs(join(url, WORK))
     if filesystem.exists(path):
         filesystem.rm(path, recursive=True)

@@ -31,12 +31,17 @@ class ReadSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     lang: str
-    format: Format | None = Field(None, description="the file format; by extension when not given")
-    column: str | None = Field(None, description="tsv: column number from 1; jsonl: field; parquet: column name")
-    ref_column: str | None = Field(None, description="tsv, jsonl, parquet: the column that names the row or document")
-    max_chars: int = Field(2000, ge=1, description="longer lines are dropped as too_long")
+    format: Format | None = Field(default=None, description="the file format; by extension when not given")
+    column: str | None = Field(
+        default=None, description="tsv: column number from 1; jsonl: field; parquet: column name"
+    )
+    ref_column: str | None = Field(
+        default=None, description="tsv, jsonl, parquet: the column that names the row or document"
+    )
+    max_chars: int = Field(default=2000, ge=1, description="longer lines are dropped as too_long")
     truncated: Literal["stop", "keep"] = Field(
-        "stop", description="a cut-off or corrupt archive: stop with an error, or keep what could be read and count it"
+        default="stop",
+        description="a cut-off or corrupt archive: stop with an error, or keep what could be read and count it",
     )
 
 

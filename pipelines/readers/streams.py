@@ -35,7 +35,8 @@ def open_bytes(url: str) -> Iterator[Any]:
             if codec in _ARROW_CODECS:
                 yield pa.CompressedInputStream(pa.PythonFile(raw, "r"), _ARROW_CODECS[codec])
             elif codec == "xz":
-                yield lzma.LZMAFile(raw)
+                with lzma.open(raw) as stream:
+                    yield stream
             else:
                 yield raw
     except FileNotFoundError:
