@@ -1,0 +1,68 @@
+"""Pairs whose numbers differ: the same sentence about another year, article or amount."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections import Counter
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from mining.filters.base import PairFilter, TextPairs
+from mining.filters.characters import count_characters
+
+_NUMBER = re.compile("[0-9]+")
+# 1,000 and 1.000 and 1 000 (with any of four spaces) and 1'000 are one number.
+_THOUSANDS = re.compile("(?<=[0-9])[.,'\u2019 \u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_SPELLED_OUT = 12
+
+
+class NumberFilter(PairFilter):
+    """Share of the numbers of both sides that have a partner on the other side.
+
+    Digits of every script are equal, thousands separators are ignored. A number up to twelve that one side lacks
+    may be spelled out there and is forgiven, unless both sides have numbers left over.
+    """
+
+    reason: ClassVar[str] = "numbers"
+    min_overlap: float = Field(default=0.6, ge=0.0, le=1.0)
+
+    def score(self, pairs: TextPairs) -> NDArray[np.float64]:
+        scores = np.ones(len(pairs.src))
+        digits = [count_characters(text, r"\p{Nd}").kinds[:, 0] for text, _ in pairs.sides()]
+        rows = np.flatnonzero(digits[0] + digits[1])
+        chosen = pairs.take(rows)
+        for row, source, target in zip(rows, chosen.src.to_pylist(), chosen.tgt.to_pylist(), strict=True):
+            scores[row] = _overlap(_numbers(source), _numbers(target))
+        return scores
+
+    def accept(self, scores: NDArray) -> NDArray[np.bool_]:
+        return scores >= self.min_overlap
+
+
+def _overlap(source: Counter[str], target: Counter[str]) -> float:
+    if source == target:
+        return 1.0
+    common = (source & target).total()
+    left, right = source - target, target - source
+    if not left or not right:
+        left, right = (Counter({n: c for n, c in side.items() if int(n) > _SPELLED_OUT}) for side in (left, right))
+    missing = left.total() + right.total()
+    return 2 * common / (2 * common + missing) if missing else 1.0
+
+
+def _numbers(text: str) -> Counter[str]:
+    plain = text if text.isascii() else text.translate(_ascii_digits())
+    # A run of thousands of digits is no number, and Python refuses to convert it.
+    return Counter(number.lstrip("0")[:100] or "0" for number in _NUMBER.findall(_THOUSANDS.sub("", plain)))
+
+
+@cache
+def _ascii_digits() -> dict[int, str]:
+    characters = ((code, unicodedata.decimal(chr(code), None)) for code in range(128, sys.maxunicode + 1))
+    return {code: str(value) for code, value in characters if value is not None}
