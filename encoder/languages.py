@@ -20,7 +20,7 @@ _NOT_A_LANGUAGE = {"und", "mis", "mul", "zxx"}
 def canonical(code: str) -> str:
     """The two-letter code of a language, or its three-letter one where there is none; script and region are dropped.
 
-    Individual languages that stand for a macrolanguage take its code: cmn and zh-TW are zh, lvs is lv, but yue stays yue.
+    A language that stands for its macrolanguage takes that code: cmn and zh-TW are zh, lvs is lv, but yue stays yue.
     """
     try:
         tag = langcodes.get(langcodes.standardize_tag(code.strip(), macro=True))

@@ -1,9 +1,9 @@
 """Moses tokenisation at compiled speed, with the tokens of the reference.
 
-The compiled tokenizer departs from Moses (and sacremoses) in ways that can be stated: it deletes spacing vowel signs, turns
-a back-tick into an apostrophe, splits some hyphens, splits numbers from letters without case, always splits a full stop from
-a number or a dotted word, and has English rules for the apostrophe in nearly every language. Sentences that may be
-concerned are rewritten before and restored after; whatever comes out, no character of the sentence is ever lost.
+The compiled tokenizer departs from Moses (and sacremoses) in ways that can be stated: it deletes spacing vowel signs,
+turns a back-tick into an apostrophe, splits some hyphens, splits numbers from letters without case, always splits a full
+stop from a number or a dotted word, and has English rules for the apostrophe in nearly every language. Sentences that
+may be concerned are rewritten before and restored after; whatever comes out, no character of the sentence is ever lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNUSUAL = re.compile(f"[{_JOINER}{chr(_HIEROGLYPHS[0])}-{chr(_HIEROGLYPHS[-1])}
 _CASELESS = f"\u05d0-\u1bff\u3040-\ud7ff{_DOT}-{chr(_HIEROGLYPHS[-1])}"
 _NUMBER_MEETS_CASELESS = re.compile(rf"(?<=\d)(?=[{_CASELESS}])|(?<=[{_CASELESS}])(?=\d)")
 _COMMA_BEFORE_NUMBER = re.compile(r"(?<!\d),(?=\d)")
-# Moses keeps a full stop before lower case, inside a word, and after a word that has a letter and another full stop in it.
+# Moses keeps a full stop before lower case, inside a word, and after a word with a letter and another full stop in it.
 _STOP_BEFORE_WORD = re.compile(rf"(\d*)(?<=[\d{_CASELESS}])\.(?= (\w))")
 _STOP_INSIDE_WORD = re.compile(rf"(?<=\w)\.(?=[{_CASELESS}])")
 _STOP_AFTER_DOTTED = re.compile(r"(?<![\w.-])((?:[\w-]+\.)+[\w-]+)\.(?![\w.'`,-])")

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from encoder.errors import InputError
 
-# Invisible characters that carry no text: C0/C1 controls that are not white space, soft hyphen, zero-width space, marks of
-# direction, byte-order mark, non-characters and lone surrogates (which no UTF-8 library takes). The zero-width joiner and
-# non-joiner stay: they spell words in Persian and the scripts of India.
+# Invisible characters that carry no text: C0/C1 controls that are not white space, soft hyphen, zero-width space, marks
+# of direction, byte-order mark, non-characters and lone surrogates (which no UTF-8 library takes). The zero-width joiner
+# and non-joiner stay: they spell words in Persian and the scripts of India.
 _CONTROL = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff]"

@@ -20,7 +20,7 @@ Segmenter = Callable[[str], str]
 CHINESE = frozenset({"zh", "yue", "wuu"})
 UNSEGMENTED = frozenset({"th", "km", "lo", "my"})  # no spaces, no dependable segmenter: SentencePiece finds the words
 
-# jieba cuts a run of Latin letters, digits and signs that is no word of its dictionary into these and what lies between.
+# jieba cuts a run of Latin letters, digits and signs that is not in its dictionary into these and what lies between.
 _LATIN_WORD = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
 _LATIN_RUN = re.compile(r"[a-zA-Z0-9][-+#&._%]|[-+#&._%][-+#&._%a-zA-Z0-9]")
 
