@@ -11,7 +11,7 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
-from pipelines.commands import mine_vectors, train
+from pipelines.commands import mine_vectors, prepare, train
 
 app = typer.Typer(
     name="twinlode",
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("prepare")(prepare.command)
 app.command("mine-vectors")(mine_vectors.command)
 app.command("train")(train.command)
 

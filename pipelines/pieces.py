@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import fsspec
 import yaml
 
@@ -13,22 +11,19 @@ from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
 from pipelines.datasets import Input, fingerprint, join
 
+# As encoder.checkpoint names them, which loads torch and so is not for text workers.
 CONFIG = "config.yaml"
 SUBWORD = "sentencepiece.model"
 
 
 def load_text_encoder(folder: str, threads: int = 1) -> TextEncoder:
     """The text path of the encoder at a path or URL."""
-    tree = yaml.safe_load(_bytes(folder, CONFIG))
     where = join(folder, CONFIG)
-    section: Any = tree.get("text") if isinstance(tree, dict) else None
-    if not isinstance(section, dict):
-        raise InputError(
-            f"{where} has no `text` section; this encoder brings no text path of ours, embed without pieces"
-        )
-    return TextEncoder(
-        validate_settings(TextSettings, section, where), Subword(_bytes(folder, SUBWORD)), threads=threads
-    )
+    tree = yaml.safe_load(_bytes(folder, CONFIG))
+    if not isinstance(tree, dict):
+        raise InputError(f"{where}: settings must be `key: value` lines")
+    subword = Subword(_bytes(folder, SUBWORD))
+    return TextEncoder(validate_settings(TextSettings, tree.get("text") or {}, where), subword, threads=threads)
 
 
 def text_encoder_input(folder: str) -> Input:
@@ -42,4 +37,5 @@ def _bytes(folder: str, name: str) -> bytes:
         with fsspec.open(join(folder, name), "rb") as stream:
             return stream.read()
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{folder} is not an encoder folder: it has no {name}") from None
+        hint = "; a pretrained encoder cuts sentences while it embeds, prepare without it" if name == SUBWORD else ""
+        raise InputError(f"{folder} is not an encoder folder with subwords: it has no {name}{hint}") from None
