@@ -189,8 +189,8 @@ def fingerprint(vectors: Vectors) -> str:
     """Hash of what was measured of every row: a changed, moved or missing vector changes it."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{vectors.stored.shape} {vectors.stored.dtype}".encode())
-    digest.update(np.ascontiguousarray(vectors.ids))
-    digest.update(np.ascontiguousarray(vectors.inverse_norms))
+    digest.update(vectors.ids.tobytes())
+    digest.update(vectors.inverse_norms.tobytes())
     return digest.hexdigest()
 
 

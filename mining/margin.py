@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import numpy as np
 
-# Below this the mean similarity of both neighbourhoods says nothing: unrelated vectors lie around it. A ratio divides by
-# at least this much, so it stays finite and keeps the sign of the cosine.
+# Neighbourhoods whose mean similarity is below this are no nearer than chance. A ratio divides by at least this much,
+# so it stays finite and keeps the sign of the cosine.
 SMALLEST_MEAN = 1e-3
 
 
@@ -25,7 +25,7 @@ def margin_scores(
     """Margin of each pair from its cosine and the mean neighbour cosines of its two ends, as float32.
 
     ratio: cos(x, y) / (a(x) / 2 + b(y) / 2); distance: cos(x, y) - (a(x) / 2 + b(y) / 2). Where the mean of the
-    neighbourhoods is under `SMALLEST_MEAN` or negative, `ratio` divides by `SMALLEST_MEAN`: no infinities, no sign flips.
+    neighbourhoods is below `SMALLEST_MEAN` or negative, `ratio` divides by `SMALLEST_MEAN`.
     """
     cosines = np.asarray(cosines, np.float64)
     if margin == Margin.absolute:

@@ -103,7 +103,7 @@ def propose_torch(
         best, best_places = [], []
         for left in range(0, len(target), blocks.columns):
             right = min(left + blocks.columns, len(target))
-            product = rows @ columns[left:right].T
+            product = (rows @ columns[left:right].T).nan_to_num_(nan=-torch.inf)
             beside, beside_places = _keep(beside, beside_places, product, left, width, dim=1)
             scores, places = _keep(below[:, left:right], below_places[:, left:right], product, top, width, dim=0)
             best.append(scores)
@@ -129,6 +129,7 @@ def _as_lists(scores: torch.Tensor, places: torch.Tensor, width: int) -> tuple[n
     full_scores, full_places = _empty_lists(len(scores), width)
     full_scores[:, : scores.shape[1]] = scores.cpu().numpy()
     full_places[:, : places.shape[1]] = places.cpu().numpy()
+    full_places[np.isneginf(full_scores)] = MISSING
     return full_scores, full_places
 
 

@@ -27,7 +27,7 @@ class Vectors:
     name: str  # for messages
     ids: np.ndarray  # (rows,) int64, strictly increasing
     stored: np.ndarray  # (rows, dim) float16 or float32, usually a memory map
-    inverse_norms: np.ndarray  # (rows,) float64, zero for a zero vector
+    inverse_norms: np.ndarray  # (rows,) float64; NaN keeps a row out of the graph
     metadata: dict[str, str]
 
     @property
@@ -45,6 +45,12 @@ class Vectors:
             stored=self.stored[start:stop],
             inverse_norms=self.inverse_norms[start:stop],
         )
+
+    def excluding(self, rows: np.ndarray) -> Vectors:
+        """The same file with some rows (mask or numbers) kept out: they neither get nor are neighbours."""
+        inverse_norms = self.inverse_norms.copy()
+        inverse_norms[rows] = np.nan
+        return replace(self, inverse_norms=inverse_norms)
 
 
 def from_array(array: np.ndarray, name: str = "array", ids: np.ndarray | None = None) -> Vectors:
@@ -210,13 +216,13 @@ def _checked(name: str, array: np.ndarray, ids: np.ndarray, metadata: dict[str, 
             f"{name}: the typical vector has length {typical:.1e}; these numbers were probably written as another type "
             "than they are read (check --dtype and --dim)"
         )
-    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    inverse = np.divide(1.0, lengths, out=np.full_like(lengths, np.nan), where=lengths > 0)
     return Vectors(name, ids.astype(np.int64), array, inverse, metadata)
 
 
 def zero_rows(vectors: Vectors) -> np.ndarray:
-    """Rows whose vector is all zeros: they have no direction, so no neighbours that mean anything."""
-    return np.flatnonzero(vectors.inverse_norms == 0)
+    """Rows whose vector is all zeros; they have no direction and so are kept out of the graph."""
+    return np.flatnonzero(np.isnan(vectors.inverse_norms))
 
 
 def some_rows(rows: np.ndarray, most: int = 5) -> str:
