@@ -1,0 +1,220 @@
+"""An encoder in one folder: settings, weights, SentencePiece model, metrics and a fingerprint of it all; no pickle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+import xxhash
+import yaml
+from fsspec.core import url_to_fs
+from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError
+from safetensors.torch import load_model, save_model
+from torch import nn
+
+from encoder.errors import InputError
+from encoder.models import ModelSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
+from encoder.models.pretrained import TokenizerText
+from encoder.settings import validate_settings
+from encoder.subword import Subword
+from encoder.text import TextEncoder, TextSettings
+
+VERSION = 1
+CONFIG, WEIGHTS, SUBWORD, METRICS, FINGERPRINT = (
+    "config.yaml",
+    "model.safetensors",
+    "sentencepiece.model",
+    "metrics.json",
+    "fingerprint",
+)
+PRETRAINED = "pretrained"  # architecture and tokenizer of a pretrained model, in Hugging Face's own files
+_CHUNK = 1 << 24
+
+
+class CheckpointSettings(BaseModel):
+    """`config.yaml`; a pretrained model brings its tokenizer and has neither text settings nor languages."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = VERSION
+    model: ModelSettings
+    text: TextSettings | None = None
+    languages: tuple[str, ...] = ()
+
+
+class Checkpoint(NamedTuple):
+    model: SentenceModel
+    text: TextEncoder | TokenizerText
+    settings: CheckpointSettings
+    metrics: dict[str, float]
+    fingerprint: str
+
+
+class EncoderSettings(Protocol):
+    """The part of the training settings that the encoder itself depends on."""
+
+    @property
+    def model(self) -> ModelSettings: ...
+    @property
+    def text(self) -> TextSettings | None: ...
+
+
+def save_checkpoint(
+    folder: str | Path,
+    model: nn.Module,
+    settings: EncoderSettings,
+    subword_path: str | Path | None,
+    metrics: Mapping[str, float],
+) -> str:
+    """Write the folder and return its fingerprint; a checkpoint already there stays whole until the new one is."""
+    folder = Path(folder)
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        fingerprint = _write(temporary, model, settings, subword_path, metrics)
+        _swap(temporary, folder)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{folder}: the checkpoint cannot be saved ({reason}); free some space or choose another folder, "
+            "an earlier checkpoint there is intact"
+        ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return fingerprint
+
+
+def _write(
+    folder: Path,
+    model: nn.Module,
+    settings: EncoderSettings,
+    subword_path: str | Path | None,
+    metrics: Mapping[str, float],
+) -> str:
+    text: TextSettings | None = None
+    languages: tuple[str, ...] = ()
+    if isinstance(model, Pretrained):
+        model.write(folder / PRETRAINED, weights=False)
+    elif subword_path is not None:
+        shutil.copyfile(subword_path, folder / SUBWORD)
+        text, languages = settings.text, Subword.load(subword_path).languages
+    config = CheckpointSettings(model=settings.model, text=text, languages=languages)
+    (folder / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
+    (folder / METRICS).write_text(json.dumps(dict(metrics), indent=2))
+    save_model(model, str(folder / WEIGHTS))
+    fingerprint = content_fingerprint(folder)
+    (folder / FINGERPRINT).write_text(fingerprint + "\n")
+    return fingerprint
+
+
+def _swap(temporary: Path, folder: Path) -> None:
+    if not folder.exists():
+        temporary.rename(folder)
+        return
+    if not (folder / CONFIG).exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds something that is not a checkpoint; choose another folder")
+    old = temporary.with_suffix(".old")
+    folder.rename(old)
+    temporary.rename(folder)
+    shutil.rmtree(old)
+
+
+def content_fingerprint(folder: Path) -> str:
+    """A hash of everything that decides the vectors; gigabytes a second, so it is checked at every load."""
+    total = xxhash.xxh3_128()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if name in (METRICS, FINGERPRINT) or path.suffix == ".md":
+            continue
+        total.update(f"{name}\n{file_hash(path)}\n".encode())
+    return total.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def is_checkpoint(folder: str | Path) -> bool:
+    return (Path(folder) / CONFIG).is_file()
+
+
+def load_checkpoint(folder: str | Path) -> Checkpoint:
+    """The encoder in a local folder or under any fsspec URL, checked against its fingerprint."""
+    path = local_copy(str(folder))
+    settings = _read_settings(path)
+    needed = [WEIGHTS, METRICS, FINGERPRINT]
+    needed += [PRETRAINED] if isinstance(settings.model, PretrainedSettings) else [SUBWORD]
+    for name in needed:
+        if not (path / name).exists():
+            raise InputError(f"{folder}: {name} is missing; copy the whole checkpoint folder again")
+    fingerprint = (path / FINGERPRINT).read_text().strip()
+    if content_fingerprint(path) != fingerprint:
+        raise InputError(
+            f"{folder}: its files do not fit its fingerprint, so some are damaged or edited; copy it again"
+        )
+    model, text = _rebuild(path, settings)
+    try:
+        load_model(model, str(path / WEIGHTS))
+    except (SafetensorError, RuntimeError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"{path / WEIGHTS} is corrupt or belongs to another model ({reason}); copy it again") from None
+    return Checkpoint(model.eval(), text, settings, json.loads((path / METRICS).read_text()), fingerprint)
+
+
+def _read_settings(path: Path) -> CheckpointSettings:
+    if not path.is_dir():
+        raise InputError(f"{path}: there is no such checkpoint folder")
+    try:
+        tree = yaml.safe_load((path / CONFIG).read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: {CONFIG} is missing, so this is not a twinlode checkpoint") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"{path / CONFIG}: not valid YAML; copy the checkpoint again") from None
+    if not isinstance(tree, dict) or tree.get("version") != VERSION:
+        version = tree.get("version") if isinstance(tree, dict) else None
+        raise InputError(
+            f"{path} is a checkpoint of version {version}, this twinlode reads version {VERSION}; update it"
+        )
+    return validate_settings(CheckpointSettings, tree, str(path / CONFIG))
+
+
+def _rebuild(path: Path, settings: CheckpointSettings) -> tuple[SentenceModel, TextEncoder | TokenizerText]:
+    """The network without its weights, and what makes its tokens."""
+    if isinstance(settings.model, PretrainedSettings):
+        model = Pretrained.empty(settings.model, path / PRETRAINED)
+        return model, model.text
+    subword = Subword.load(path / SUBWORD)
+    built = cast(SentenceModel, build_model(settings.model, subword.vocabulary))
+    return built, TextEncoder(settings.text or TextSettings(), subword)
+
+
+def local_copy(url: str) -> Path:
+    """A path on this machine; a remote folder is copied once into the cache and again when its fingerprint changed."""
+    filesystem, remote = url_to_fs(url)
+    if "file" in filesystem.protocol:
+        return Path(remote)
+    try:
+        stamp = filesystem.cat_file(f"{remote}/{FINGERPRINT}")
+    except OSError:
+        raise InputError(f"{url}: there is no such checkpoint folder") from None
+    key = xxhash.xxh3_128(url.encode() + stamp).hexdigest()
+    target = Path(tempfile.gettempdir()) / "twinlode-checkpoints" / key
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        arriving = target.with_name(f"{key}.{uuid.uuid4().hex[:12]}")
+        filesystem.get(remote.rstrip("/") + "/", f"{arriving}/", recursive=True)
+        try:
+            arriving.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(arriving, ignore_errors=True)
+    return target

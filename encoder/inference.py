@@ -1,0 +1,215 @@
+"""Vectors of sentences, fast: token-budget batches of nearly equal length, order restored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import xxhash
+
+from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoint, local_copy
+from encoder.errors import InputError
+from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
+from encoder.models.pretrained import TokenizerText, local_folder
+from encoder.text import TextEncoder
+from encoder.tokens import Tokens
+
+# Matrices of this many rows keep a CPU core busy and still fit its cache; a GPU wants far more.
+_CPU_TOKENS, _GPU_TOKENS, _BAG_TOKENS = 2048, 32768, 1 << 18
+
+
+@dataclass
+class Counters:
+    """What an encoder has met since it was loaded."""
+
+    sentences: int = 0
+    empty: int = 0
+    repeated: int = 0
+
+
+class Span(NamedTuple):
+    """Rows `start` to `stop` of the sentences sorted by length."""
+
+    start: int
+    stop: int
+
+
+class Encoder:
+    """Text in, vectors out: a model with the text side that it was trained with."""
+
+    def __init__(
+        self,
+        model: SentenceModel,
+        text: TextEncoder | TokenizerText,
+        *,
+        fingerprint: str,
+        languages: tuple[str, ...] = (),
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self.device = _device(device)
+        self.model = model.to(self.device).eval()
+        self.text = text
+        self.fingerprint = fingerprint
+        self.languages = languages
+        self.threads = threads or torch.get_num_threads()
+        self.counters = Counters()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None) -> Encoder:
+        """A twinlode checkpoint (folder or URL), a sentence-transformers or Hugging Face folder, or a hub id.
+
+        `threads` bounds the CPU cores in use; by default what torch would use.
+        """
+        source = os.fspath(path)
+        if "://" in source or is_checkpoint(source):
+            found = load_checkpoint(local_copy(source))
+            return cls(
+                found.model,
+                found.text,
+                fingerprint=found.fingerprint,
+                languages=found.settings.languages,
+                device=device,
+                threads=threads,
+            )
+        return cls.from_pretrained(PretrainedSettings(source=source), device=device, threads=threads)
+
+    @classmethod
+    def from_pretrained(cls, settings: PretrainedSettings, device: str = "auto", threads: int | None = None) -> Encoder:
+        """Any Hugging Face encoder, with a choice of pooling, length and trust."""
+        model = Pretrained.load(settings)
+        choices = settings.model_dump_json(exclude={"source"})
+        content = content_fingerprint(local_folder(settings.source))
+        fingerprint = xxhash.xxh3_128(f"{content}\n{choices}".encode()).hexdigest()
+        return cls(model, model.text, fingerprint=fingerprint, device=device, threads=threads)
+
+    @property
+    def dim(self) -> int:
+        return self.model.dim
+
+    @cached_property
+    def batch_tokens(self) -> int:
+        if isinstance(self.model, Bag):
+            return _BAG_TOKENS
+        return _CPU_TOKENS if self.device.type == "cpu" else _GPU_TOKENS
+
+    def tokenize(self, sentences: Sequence[str], lang: str | None = None) -> Tokens:
+        """Token ids, truncated to what the model takes; `lang` picks the segmentation."""
+        if isinstance(sentences, str):
+            raise InputError("encode takes a list of sentences and was given one string; write encode([sentence])")
+        tokens = self.text.encode(sentences, lang)
+        return tokens.truncate(self.model.max_tokens) if self.model.max_tokens else tokens
+
+    def encode(
+        self,
+        sentences: Sequence[str],
+        lang: str | None = None,
+        *,
+        batch_tokens: int | None = None,
+        normalise: bool = False,
+        progress: bool = False,
+    ) -> np.ndarray:
+        """Vectors (n, dim) float32 in the order of `sentences`; each distinct sentence is computed once.
+
+        An empty sentence is counted; it gives zeros, or what a pretrained model makes of its special tokens alone.
+        """
+        if isinstance(sentences, str):
+            raise InputError("encode takes a list of sentences and was given one string; write encode([sentence])")
+        number: dict[str, int] = {}
+        rows = np.fromiter((number.setdefault(s, len(number)) for s in sentences), np.int64, len(sentences))
+        self.counters.sentences += len(sentences)
+        self.counters.repeated += len(sentences) - len(number)
+        self.counters.empty += sum(not s or s.isspace() for s in sentences)
+        tokens = self.tokenize(list(number), lang)
+        vectors = self.encode_tokens(tokens, batch_tokens=batch_tokens, normalise=normalise, progress=progress)
+        return vectors if len(number) == len(sentences) else vectors[rows]
+
+    def encode_tokens(
+        self, tokens: Tokens, *, batch_tokens: int | None = None, normalise: bool = False, progress: bool = False
+    ) -> np.ndarray:
+        """Vectors (n, dim) float32 of sentences that are token ids already."""
+        order = np.argsort(-tokens.lengths, kind="stable")  # longest first: what does not fit memory fails at once
+        ordered = tokens.take(order)
+        spans = list(plan(ordered.lengths, batch_tokens or self.batch_tokens))
+        vectors = np.empty((len(order), self.dim), np.float32)
+
+        def run(span: Span) -> int:
+            # torch's inference mode belongs to the thread
+            with torch.inference_mode():
+                vectors[order[span.start : span.stop]] = self._forward(ordered, span, normalise)
+            return span.stop - span.start
+
+        for _ in _bar(self._run_all(run, spans), len(order), progress):
+            pass
+        return vectors
+
+    def _forward(self, ordered: Tokens, span: Span, normalise: bool) -> np.ndarray:
+        offsets = ordered.offsets[span.start : span.stop + 1]
+        batch = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0]).batch(self.device)
+        vectors = self.model(batch)  # (batch, dim)
+        if normalise:
+            vectors = torch.nn.functional.normalize(vectors, dim=-1)
+        return vectors.float().cpu().numpy()
+
+    def _run_all(self, run: Callable[[Span], int], spans: list[Span]) -> Iterator[int]:
+        """On a CPU each core takes whole batches: no core waits for another inside a matrix product."""
+        if self.device.type != "cpu":
+            yield from map(run, spans)
+            return
+        before = torch.get_num_threads()
+        workers = max(1, min(self.threads, len(spans)))
+        try:
+            with ThreadPoolExecutor(
+                workers, initializer=torch.set_num_threads, initargs=(self.threads // workers,)
+            ) as pool:
+                yield from pool.map(run, spans)
+        finally:
+            torch.set_num_threads(before)
+
+
+def plan(lengths: np.ndarray, batch_tokens: int) -> Iterator[Span]:
+    """Spans of sentences sorted by falling length, none above `batch_tokens` tokens with its padding.
+
+    A span ends early where the length changes, once it is half full: equal lengths need neither padding nor mask.
+    """
+    start, end = 0, len(lengths)
+    while start < end:
+        width = max(1, int(lengths[start]))
+        stop = min(end, start + max(1, batch_tokens // width))
+        half = start + -(-batch_tokens // (2 * width))
+        if half < stop and lengths[half] != lengths[stop - 1]:
+            # the last change of length in the second half: the sentences after it begin the next span
+            stop = half + int(np.searchsorted(-lengths[half:stop], -lengths[stop - 1]))
+        yield Span(start, stop)
+        start = stop
+
+
+def _bar(done: Iterator[int], total: int, progress: bool) -> Iterator[int]:
+    if not progress:
+        yield from done
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("encode"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns) as bar:
+        task = bar.add_task("encode", total=total)
+        for count in done:
+            bar.advance(task, count)
+            yield count
+
+
+def _device(name: str) -> torch.device:
+    if name != "auto":
+        try:
+            return torch.device(name)
+        except RuntimeError:
+            raise InputError(f"{name!r} is not a device; choose auto, cpu, cuda or cuda:N") from None
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
