@@ -15,8 +15,8 @@ import numpy as np
 from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from encoder.languages import canonical
 from mining.errors import InputError
+from mining.language_id import is_known
 from pipelines.datasets import (
     Counters,
     Dataset,
@@ -30,8 +30,7 @@ from pipelines.datasets import (
     write_model,
 )
 from pipelines.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
-from pipelines.languages import LanguageFilter
-from pipelines.parts import Part, write_parts
+from pipelines.parts import LanguageTest, Part, write_parts
 from pipelines.pieces import load_text_encoder, text_encoder_input
 from pipelines.progress import Phase, Watch, finished_files
 from pipelines.readers import Block, ReadSettings, cut_file, expand, read_block
@@ -57,9 +56,7 @@ class PrepareSettings(BaseModel):
     out: str = Field(description="the folder of the dataset, any fsspec URL")
     read: ReadSettings
     lang_filter: Literal["detect", "assume"] = "detect"
-    lang_confidence: float = Field(
-        default=0.5, ge=0, le=1, description="drop when another language is at least so probable"
-    )
+    lang_probability: float = Field(default=0.05, ge=0, le=1, description="keep what the detector gives at least this")
     encoder: str | None = Field(
         default=None, description="an encoder folder; its subword ids become the column `pieces`"
     )
@@ -154,13 +151,10 @@ class CleanBlock(beam.DoFn):
     def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
         self.settings, self.work, self.plan = settings, work, plan
 
-    def setup(self) -> None:
-        self._language = language_filter(self.settings)
-
     def process(self, block: Block) -> Iterator[Part]:
         batches = read_block(block, self.settings.read)
-        plan = self.plan
-        for part in write_parts(self.work, block.index, batches, self._language, plan.part_bytes, plan.partitions):
+        plan, language = self.plan, language_test(self.settings)
+        for part in write_parts(self.work, block.index, batches, language, plan.part_bytes, plan.partitions):
             _count("rows_in", part.counters.rows_in)
             for reason, rows in part.counters.dropped.items():
                 _count(f"dropped_{reason}", rows)
@@ -209,20 +203,23 @@ def prepare(settings: PrepareSettings, runner: RunnerSettings | None = None, *, 
 def start(settings: PrepareSettings) -> Work | Dataset:
     """Find the inputs and the state of the output folder; wrong settings fail here, before any work."""
     inputs = [file_input(url) for url in expand(settings.inputs)]
-    language_filter(settings)
+    language_test(settings)
     configuration: dict[str, JsonValue] = settings.model_dump(
-        mode="json", include={"read", "lang_filter", "lang_confidence", "rows_per_shard"}
+        mode="json", include={"read", "lang_filter", "lang_probability", "rows_per_shard"}
     )
     if settings.encoder is not None:
         inputs.append(text_encoder_input(settings.encoder))
     return begin(settings.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
 
 
-def language_filter(settings: PrepareSettings) -> LanguageFilter | None:
+def language_test(settings: PrepareSettings) -> LanguageTest | None:
+    """The language filter, None where the language is taken on trust."""
+    lang = settings.read.lang
     if settings.lang_filter == "assume":
-        canonical(settings.read.lang)
         return None
-    return LanguageFilter(settings.read.lang, settings.lang_confidence)
+    if not is_known(lang):
+        raise InputError(f"the language detector does not know {lang}; set `lang_filter` to assume")
+    return LanguageTest(lang, settings.lang_probability)
 
 
 def make_plan(settings: PrepareSettings, work: Work) -> Plan:

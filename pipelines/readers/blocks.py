@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from encoder.languages import canonical
 from mining.errors import InputError
 
 Format = Literal["txt", "tsv", "bucc", "jsonl", "parquet", "gettext", "wet", "warc", "html"]
@@ -30,7 +31,7 @@ class ReadSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    lang: str
+    lang: Annotated[str, AfterValidator(canonical)]
     format: Format | None = Field(default=None, description="the file format; by extension when not given")
     column: str | None = Field(
         default=None, description="tsv: column number from 1; jsonl: field; parquet: column name"
