@@ -119,7 +119,7 @@ def _records(block: Block, settings: ReadSettings, kind: str, page: Any) -> Iter
     with open_bytes(block.url) as stream:
         source = _Source(stream)
         try:
-            records = ArchiveIterator(cast(BinaryIO, source), record_types=WarcRecordType[kind])
+            records = ArchiveIterator(cast(BinaryIO, source), record_types=getattr(WarcRecordType, kind))
             for number, record in enumerate(records, 1):  # noqa: B007 - the error below names it
                 length, body = record.content_length, record.reader.read()
                 if len(body) < length:
