@@ -1,0 +1,136 @@
+"""Calibration on simulated corpora of which the truth is known."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from mining.calibration import SEED_DISTANCE, Calibration, calibrate
+from mining.errors import InputError
+from mining.plants import plan_plants
+
+
+class Simulation(NamedTuple):
+    calibration: Calibration
+    scores: np.ndarray  # of corpus pairs
+    true: np.ndarray
+    pairs: int
+
+
+@cache
+def simulate(
+    rows: int,
+    pairs: int,
+    seeds: int = 800,
+    seed: int = 0,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    seed_bonus: float = 0.0,
+) -> Simulation:
+    """Mined corpora: true pairs score around 1.35, false matches around 1.02 with an exponential tail."""
+    rng = np.random.default_rng(seed)
+    plan = plan_plants(seeds, seed)
+    n = rows + len(plan.sources())
+    plants = plan.rows(rows, rows)
+    # Row i is a true pair with row i for the first `pairs` corpus rows and for the whole plants.
+    paired = np.concatenate([np.arange(pairs), plants.full[:, 0]])
+    found = paired[rng.random(len(paired)) < 0.95]
+    left_src = rng.permutation(np.setdiff1d(np.arange(n), found))
+    left_tgt = rng.permutation(np.setdiff1d(np.arange(n), found))
+    count = int(0.7 * len(left_src))
+    src, tgt = np.concatenate([found, left_src[:count]]), np.concatenate([found, left_tgt[:count]])
+    true_scores = rng.normal(1.35, 0.12, len(found)) + seed_bonus * (found >= rows)
+    scores = np.concatenate([true_scores, 0.98 + rng.gamma(2.0, 0.03, count)]) * scale + shift
+    result = calibrate(src, tgt, scores.astype(np.float32), n_src=n, n_tgt=n, plants=plants, seed=seed)
+    corpus = (src < rows) & (tgt < rows)
+    return Simulation(result, scores[corpus], (src == tgt)[corpus] & (src[corpus] < pairs), pairs)
+
+
+@pytest.mark.parametrize(("rows", "pairs"), [(20000, 800), (4000, 800), (1500, 750), (1000, 950)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_estimates_are_near_the_truth(rows: int, pairs: int, seed: int) -> None:
+    result, scores, true, _ = simulate(rows, pairs, seed=seed)
+    assert result.true_pairs == pytest.approx(pairs, rel=0.1)
+    assert result.interval.low <= result.true_pairs <= result.interval.high
+    for threshold in (1.1, 1.15, 1.2, 1.3):
+        kept = scores >= threshold
+        point = result.at(threshold)
+        assert point.kept == kept.sum()
+        assert point.precision == pytest.approx(true[kept].mean(), abs=0.06)
+        assert point.recall == pytest.approx(true[kept].sum() / pairs, abs=0.06)
+
+
+@pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
+def test_threshold_for_a_target(target: float) -> None:
+    result, scores, true, _ = simulate(20000, 800)
+    point = result.threshold_for(target)
+    assert point.precision >= target
+    assert true[scores >= point.threshold].mean() == pytest.approx(target, abs=0.05)
+    assert np.count_nonzero(scores.astype(np.float32) >= point.threshold) == point.kept
+
+
+def test_naive_precision_would_be_far_off() -> None:
+    """Among plants nearly every match above 1.1 is right; in the corpus two of three are wrong."""
+    result, scores, true, _ = simulate(40000, 400)
+    assert true[scores >= 1.1].mean() < 0.4
+    assert result.at(1.1).precision < 0.45
+
+
+def test_no_true_pairs() -> None:
+    result = simulate(20000, 0).calibration
+    assert result.true_pairs < 30
+    assert result.at(1.1).precision < 0.05
+    with pytest.raises(InputError, match=r"no threshold reaches the precision 0.9: the estimate is at most"):
+        result.threshold_for(0.9)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, -1.0), (0.5, 0.0), (100.0, 7.0)])
+def test_any_scale_of_scores(scale: float, shift: float) -> None:
+    plain, moved = simulate(5000, 500), simulate(5000, 500, scale=scale, shift=shift)
+    assert moved.calibration.true_pairs == pytest.approx(plain.calibration.true_pairs, rel=0.02)
+    ours = moved.calibration.at(1.2 * scale + shift).precision
+    assert ours == pytest.approx(plain.calibration.at(1.2).precision, abs=0.02)
+
+
+def test_curve_is_monotone_and_ordered() -> None:
+    curve = simulate(5000, 500).calibration.curve
+    assert (np.diff(curve.threshold) < 0).all()
+    assert (np.diff(curve.kept) > 0).all()
+    assert (np.diff(curve.precision) <= 1e-12).all()
+    assert (np.diff(curve.recall) >= 0).all()
+    assert (curve.precision_low <= curve.precision_high).all()
+    assert ((curve.precision >= 0) & (curve.precision <= 1)).all()
+
+
+def test_same_seed_same_answer() -> None:
+    first, second = (simulate.__wrapped__(2000, 200).calibration for _ in range(2))
+    assert first.interval == second.interval
+    np.testing.assert_array_equal(first.curve.precision_low, second.curve.precision_low)
+
+
+def test_above_every_score_nothing_is_kept() -> None:
+    point = simulate(2000, 200).calibration.at(99.0)
+    assert (point.kept, point.recall) == (0, 0.0)
+
+
+def test_no_matches_at_all() -> None:
+    nothing = np.empty(0, np.int64)
+    plan = plan_plants(80)
+    result = calibrate(nothing, nothing, np.empty(0), n_src=160, n_tgt=160, plants=plan.rows(100, 100))
+    assert len(result.curve.threshold) == 0
+    with pytest.raises(InputError, match="no threshold reaches"):
+        result.threshold_for(0.5)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.5, -1.0])
+def test_impossible_targets(target: float) -> None:
+    with pytest.raises(InputError, match="above 0 and at most 1"):
+        simulate(2000, 200).calibration.threshold_for(target)
+
+
+def test_seed_of_another_kind_is_noticed() -> None:
+    assert simulate(20000, 800).calibration.seed_distance < 0.1
+    assert simulate(20000, 800, seed_bonus=0.15).calibration.seed_distance > SEED_DISTANCE
