@@ -20,7 +20,7 @@ PRESETS: dict[str, dict[str, int]] = {
     "base": {"dim": 512, "layers": 6, "heads": 8, "ffn": 2048},
     "ems": {"dim": 1024, "layers": 6, "heads": 16, "ffn": 4096},
 }
-_NORM_EPS = 1e-5
+NORM_EPS = 1e-5
 
 
 class TransformerSettings(BaseModel):
@@ -122,9 +122,9 @@ class Layer(nn.Module):
         super().__init__()
         self.post_norm = settings.norm == "post"
         self.attention = Attention(settings)
-        self.attention_norm = nn.LayerNorm(settings.dim, eps=_NORM_EPS)
+        self.attention_norm = nn.LayerNorm(settings.dim, eps=NORM_EPS)
         self.feed_forward = FeedForward(settings)
-        self.feed_forward_norm = nn.LayerNorm(settings.dim, eps=_NORM_EPS)
+        self.feed_forward_norm = nn.LayerNorm(settings.dim, eps=NORM_EPS)
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
@@ -145,7 +145,7 @@ class Transformer(nn.Module):
         self.max_tokens = settings.positions
         self.tokens = nn.Embedding(vocabulary, settings.dim)
         self.positions = nn.Embedding(settings.positions, settings.dim)
-        self.norm = nn.LayerNorm(settings.dim, eps=_NORM_EPS) if settings.norm == "post" else None
+        self.norm = nn.LayerNorm(settings.dim, eps=NORM_EPS) if settings.norm == "post" else None
         self.dropout = nn.Dropout(settings.dropout)
         self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
         self._initialise()

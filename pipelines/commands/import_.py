@@ -1,0 +1,42 @@
+"""`twinlode import`: a sentence-transformers or Hugging Face encoder as a checkpoint."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class PoolingChoice(StrEnum):
+    folder = "folder"
+    mean = "mean"
+    cls = "cls"
+
+
+def command(
+    source: Annotated[str, typer.Argument(help="A sentence-transformers or Hugging Face folder, or a hub id.")],
+    out: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
+    pooling: Annotated[
+        PoolingChoice, typer.Option(help="Sentence vector; folder = as it says.")
+    ] = PoolingChoice.folder,
+    trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with the model.")] = False,
+) -> None:
+    """Make a twinlode checkpoint of an encoder that transformers or sentence-transformers can load.
+
+    Example: twinlode import sentence-transformers/LaBSE --out encoders/labse
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from encoder.exchange import import_encoder
+    from encoder.models import PretrainedSettings
+
+    settings = PretrainedSettings(source=source, pooling=pooling.value, trust_remote_code=trust_remote_code)
+    imported = import_encoder(source, out, settings=settings)
+    table = Table("imported", "", show_header=False)
+    table.add_row("folder", str(imported.folder))
+    table.add_row("dimensions", str(imported.dim))
+    table.add_row("fingerprint", imported.fingerprint)
+    Console().print(table)
