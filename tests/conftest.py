@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine or a first compilation must not fail a property test.
+settings.register_profile("twinlode", deadline=None)
+settings.load_profile("twinlode")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
