@@ -1,7 +1,7 @@
 """Moses tokenisation at compiled speed, with the tokens of the reference.
 
 The compiled tokenizer departs from Moses (and sacremoses) in ways that can be stated: it deletes spacing vowel signs,
-turns a back-tick into an apostrophe, splits some hyphens, splits numbers from letters without case, always splits a full
+turns a back-tick into an apostrophe, splits some hyphens, splits numbers from caseless letters, always splits a full
 stop from a number or a dotted word, and has English rules for the apostrophe in nearly every language. Sentences that
 may be concerned are rewritten before and restored after; whatever comes out, no character of the sentence is ever lost.
 """
@@ -37,6 +37,7 @@ _CONCERNED = re.compile(
     rf"|(?<=[\d{_CASELESS}]\.) |(?<=\.)(?:\w+\.(?![\w.'`,-])|[{_CASELESS}])|(?<=,)(?<!\d,)\d|(?<=\d)[{_CASELESS}]"
     rf"|(?<=[{_CASELESS}]\d))"
 )
+_MOST_WORDS, _LONGEST_WORD = 300_000, 60
 _APOSTROPHE_BEFORE_NO_LETTER = re.compile(r"'(?![^\W\d_])")
 
 
@@ -48,8 +49,27 @@ def _isolated_before_no_letter(text: str) -> str:
     return _APOSTROPHE_BEFORE_NO_LETTER.sub(" ' ", text)
 
 
+class _Words(dict[str, str]):
+    """The tokens of every word met so far, made when first asked for."""
+
+    def __init__(self, tokenize: Callable[[str], str]) -> None:
+        self._tokenize = tokenize
+
+    def __missing__(self, word: str) -> str:
+        tokens = self._tokenize(word)
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        if len(word) <= _LONGEST_WORD:
+            self[word] = tokens
+        return tokens
+
+
 class Moses:
-    """The Moses tokenizer of one language."""
+    """The Moses tokenizer of one language.
+
+    A word is tokenized the same wherever it stands, but for a full stop at its end, which goes by the first character
+    of the next word; so each word is tokenized once and then looked up.
+    """
 
     def __init__(self, lang: str) -> None:
         try:
@@ -63,10 +83,24 @@ class Moses:
         elif lang in ("fr", "it"):
             self._apostrophes = _isolated_before_no_letter
 
+        self._words = _Words(self._tokenize)
+
     def __call__(self, text: str) -> str:
         """The tokens of one sentence, joined by single spaces."""
-        if not text or text.isspace():
-            return ""
+        words = text.split()
+        if ". " not in text:
+            return " ".join(map(self._words.__getitem__, words))
+        pairs = zip(words, [*words[1:], ""], strict=True)
+        return " ".join([self._stopped(word, after) if word[-1] == "." else self._words[word] for word, after in pairs])
+
+    def _stopped(self, word: str, after: str) -> str:
+        """The tokens of a word with a full stop, which falls off or not by what comes after."""
+        if not after:
+            return self._words[word]
+        kind = "a" if after[0].islower() else "0" if after[0].isdigit() else "A"
+        return self._words[f"{word} {kind}"][:-2]
+
+    def _tokenize(self, text: str) -> str:
         spaced = self._apostrophes(text) if self._apostrophes and "'" in text else text
         if not _CONCERNED.search(spaced):
             tokens = " ".join(self._compiled.tokenize(spaced))

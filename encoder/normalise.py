@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from encoder.errors import InputError
 
 # Invisible characters that carry no text: C0/C1 controls that are not white space, soft hyphen, zero-width space, marks
-# of direction, byte-order mark, non-characters and lone surrogates (which no UTF-8 library takes). The zero-width joiner
+# of direction, byte-order mark, non-characters and lone surrogates (which have no UTF-8). The zero-width joiner
 # and non-joiner stay: they spell words in Persian and the scripts of India.
 _CONTROL = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -36,17 +36,19 @@ class NormaliseSettings(BaseModel):
 
 
 def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str]:
-    """Every sentence through the steps that are switched on; repeating it changes nothing."""
+    """Every sentence through the steps that are switched on."""
     texts = list(sentences)
-    if settings.control:
-        texts = [text if text.isascii() and text.isprintable() else _CONTROL.sub("", text) for text in texts]
-    if settings.nfkc:
-        texts = [
-            text if text.isascii() or unicodedata.is_normalized("NFKC", text) else _compose(text) for text in texts
-        ]
-    if settings.whitespace:
-        texts = [" ".join(text.split()) for text in texts]
-    return lowercase(texts) if settings.lowercase else texts
+    try:
+        if settings.control:
+            texts = [text if text.isascii() and text.isprintable() else _CONTROL.sub("", text) for text in texts]
+        if settings.nfkc:
+            texts = [text if text.isascii() else _compose(text) for text in texts]
+        if settings.whitespace:
+            texts = [" ".join(text.split()) for text in texts]
+        return lowercase(texts) if settings.lowercase else texts
+    except AttributeError:
+        require_text(sentences)
+        raise
 
 
 def lowercase(sentences: Sequence[str]) -> list[str]:
@@ -67,6 +69,8 @@ def require_text(sentences: Sequence[str]) -> None:
 
 
 def _compose(text: str) -> str:
+    if unicodedata.is_normalized("NFKC", text):
+        return text
     return unicodedata.normalize("NFC", text.translate(safe_forms()))
 
 

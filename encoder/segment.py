@@ -37,7 +37,7 @@ def segment(sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False
     cut = segmenter(code)
     try:
         return [cut(sentence) for sentence in sentences]
-    except (TypeError, UnicodeEncodeError):
+    except (AttributeError, TypeError, UnicodeEncodeError):
         require_text(sentences)
         raise
 

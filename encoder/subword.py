@@ -7,7 +7,10 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count, filterfalse
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -21,6 +24,9 @@ from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
 
 PAD_ID, UNK_ID = 0, 1
+_EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
+_SPACE_PIECE = "\u2581"
+_MOST_WORDS = 300_000
 _LANGUAGE_TOKEN = re.compile(r"<2([a-z]{2,3})>")
 _TOO_HIGH = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_LOW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -102,7 +108,8 @@ def _write(out: Path, model: bytes) -> None:
         temporary.write_bytes(model)
         temporary.replace(out)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
 
 
@@ -115,6 +122,9 @@ class Subword:
     def __init__(self, model: bytes) -> None:
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self._row: dict[str, int] = {}  # of each word in the table
+        self._table = _EMPTY
+        self._lock = Lock()
         pieces = map(self._processor.id_to_piece, range(len(self._processor)))
         found = ((_LANGUAGE_TOKEN.fullmatch(piece), i) for i, piece in enumerate(pieces) if piece.startswith("<2"))
         self._language_ids = {match[1]: i for match, i in found if match and self._processor.is_control(i)}
@@ -155,26 +165,39 @@ class Subword:
     def encode(self, sentences: Sequence[str], *, threads: int = 1) -> Tokens:
         """Token ids of every sentence, exactly as SentencePiece gives them for the sentence alone.
 
-        No piece crosses a space, so each distinct word of the batch is encoded once and the rest is gathered by
-        index: several times faster than encoding sentences, and the more so the larger the batch.
+        No piece crosses a space, so each distinct word is encoded once, remembered, and gathered by index.
         """
         if not len(sentences):
-            return Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
+            return _EMPTY
         try:
-            words = " ".join(sentences).split(" ")
-            distinct = list(dict.fromkeys(words))
-            table = self._encode_words(distinct, threads)
+            text = " ".join(sentences)
+            if _SPACE_PIECE in text:  # which SentencePiece takes for a space
+                return self._encode_rows(list(sentences), threads)
+            words = text.split(" ")
+            tokens = self._gather(words, threads)
         except TypeError:
             require_text(sentences)
             raise
-        row = dict(zip(distinct, range(len(distinct)), strict=True))
-        tokens = table.take(np.fromiter(map(row.__getitem__, words), np.int64, len(words)))
         first_word = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum([sentence.count(" ") + 1 for sentence in sentences], out=first_word[1:])
         return Tokens(tokens.ids, tokens.offsets[first_word])
 
-    def _encode_words(self, words: list[str], threads: int) -> Tokens:
-        rows = self._processor.encode(words, return_type="numpy", num_threads=threads)
+    def _gather(self, words: list[str], threads: int) -> Tokens:
+        with self._lock:
+            new = list(dict.fromkeys(filterfalse(self._row.__contains__, words)))
+            if len(self._row) + len(new) > _MOST_WORDS:
+                self._row, self._table = {}, _EMPTY
+                new = list(dict.fromkeys(words))
+            if new:
+                table, more = self._table, self._encode_rows(new, threads)
+                self._row.update(zip(new, count(len(self._row)), strict=False))
+                offsets = np.concatenate([table.offsets, more.offsets[1:] + table.offsets[-1]])
+                self._table = Tokens(np.concatenate([table.ids, more.ids]), offsets)
+            rows = np.fromiter(map(self._row.__getitem__, words), np.int64, len(words))
+            return self._table.take(rows)
+
+    def _encode_rows(self, texts: list[str], threads: int) -> Tokens:
+        rows = self._processor.encode(texts, return_type="numpy", num_threads=threads)
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
         return Tokens(np.concatenate(rows), offsets)

@@ -1,0 +1,138 @@
+"""The text path against sacremoses + jieba + SentencePiece one by one: do tokens agree, and how much faster is it."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jieba
+from rich.console import Console
+from rich.table import Table
+from sacremoses import MosesTokenizer
+from sentencepiece import SentencePieceProcessor
+
+from encoder.languages import canonical
+from encoder.normalise import NormaliseSettings, normalise
+from encoder.segment import CHINESE, segment, segmenter
+from encoder.subword import Subword, SubwordSettings, train_subword
+from encoder.text import TextEncoder, TextSettings, prepare
+from tests.conftest import SHARED_DATA
+
+# Tatoeba's test has everyday sentences in each of these; sixteen also have documentation with code in it.
+LANGUAGES = (
+    "afr", "ara", "ben", "bul", "cat", "ces", "cmn", "dan", "deu", "ell", "eng", "epo", "est",
+    "eus", "fin", "fra", "gle", "heb", "hin", "hrv", "hun", "ind", "isl", "ita", "kor", "lat",
+    "lit", "lvs", "mal", "mar", "mkd", "nld", "nob", "pes", "pol", "por", "ron", "rus", "slk",
+    "slv", "spa", "srp", "swe", "tam", "tel", "tur", "ukr", "urd", "vie", "wuu", "yue",
+)  # fmt: skip
+CORPORA = (
+    ("europarl-dev/de-en", "de"), ("europarl-dev/fr-en", "fr"), ("europarl-dev/fr-en", "en"),
+    ("mixed-test/zh-en", "zh"), ("mixed-test/ru-en", "ru"), ("mixed-test/cs-en", "cs"),
+)  # fmt: skip
+REFERENCE_SENTENCES = 500  # sacremoses is slow
+
+
+def real_sentences(data: Path, code: str, most: int = 2000) -> list[str]:
+    """Tatoeba test sentences and Kubernetes documentation of one language, half each where both exist."""
+    name = f"tatoeba.{code}-eng.{code}" if code != "eng" else "tatoeba.deu-eng.eng"
+    everyday = (data / "eval/tatoeba-v1" / name).read_text().splitlines()
+    documents = data / f"mono/k8s.{canonical(code)}.tsv.gz"
+    technical: list[str] = []
+    if documents.exists() and code not in ("wuu", "yue"):
+        with gzip.open(documents, "rt") as lines:
+            technical = [line.rstrip("\n").split("\t")[1] for line in lines]
+        technical = technical[:: max(1, len(technical) // (most - min(len(everyday), most // 2)))]
+    return (everyday[: most - min(len(technical), most // 2)] + technical)[:most]
+
+
+def reference_segmenter(lang: str) -> Callable[[str], str]:
+    """What jieba or sacremoses makes of a sentence, as tokens joined by single spaces."""
+    if lang in CHINESE:
+        jieba.setLogLevel("ERROR")
+        jieba.initialize()
+        return lambda sentence: " ".join(" ".join(jieba.cut(sentence)).split())
+    moses = MosesTokenizer(lang)
+    return lambda sentence: str(moses.tokenize(sentence, escape=False, return_str=True))
+
+
+def agreement(sentences: list[str], lang: str) -> float:
+    """The share of sentences in which every token is the reference's."""
+    reference = reference_segmenter(lang)
+    cased = normalise(sentences, NormaliseSettings(lowercase=False))
+    same = [ours == reference(sentence) for ours, sentence in zip(segment(cased, lang), cased, strict=True)]
+    return sum(same) / len(same)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Processor seconds: both sides run on one thread, and a busy machine must not decide."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def reference_path(sentences: list[str], lang: str, processor: SentencePieceProcessor) -> list[list[int]]:
+    cut = reference_segmenter(lang)
+    settings = NormaliseSettings()
+    return [processor.encode(cut(normalise([sentence], settings)[0]))[:120] for sentence in sentences]
+
+
+def train_on(samples: dict[str, list[str]], vocabulary: int = 32_000) -> Subword:
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "sentencepiece.model"
+        prepared = {code: prepare(sentences, code, TextSettings()) for code, sentences in samples.items()}
+        train_subword(prepared, SubwordSettings(vocabulary=vocabulary), model)
+        return Subword.load(model)
+
+
+def show_agreement(console: Console, samples: dict[str, list[str]]) -> None:
+    table = Table("language", "sentences", "same tokens", title="agreement with jieba (zh yue wuu) and sacremoses")
+    rates = {code: agreement(sentences, canonical(code)) for code, sentences in samples.items()}
+    for code, rate in sorted(rates.items(), key=lambda item: item[1]):
+        table.add_row(canonical(code), str(len(samples[code])), f"{rate:.2%}")
+    count = sum(map(len, samples.values()))
+    overall = sum(rates[code] * len(samples[code]) for code in rates) / count
+    table.add_row("all", str(count), f"{overall:.2%}")
+    console.print(table)
+
+
+def corpus(data: Path, folder: str, lang: str) -> list[str]:
+    """Every sentence of one side of a mining set, each of which the text path sees for the first time."""
+    (path,) = (data / "eval/mining" / folder).glob(f"*.{lang}.xz")
+    with lzma.open(path, "rt") as lines:
+        return [line.rstrip("\n").split("\t", 1)[1] for line in lines]
+
+
+def show_speed(console: Console, data: Path, subword: Subword) -> None:
+    processor = SentencePieceProcessor(model_proto=subword.model)
+    ours, theirs, count = 0.0, 0.0, 0
+    table = Table(
+        "corpus", "sentences", "ours/s", "reference/s", "ratio", title="whole text path, one thread, from cold"
+    )
+    for folder, lang in CORPORA:
+        sentences = corpus(data, folder, lang)
+        few = sentences[:: max(1, len(sentences) // REFERENCE_SENTENCES)]
+        encoder = TextEncoder(TextSettings(), Subword(subword.model))
+        segmenter(lang)("warm")
+        reference_path(few[:2], lang, processor)
+        fast = seconds(lambda: encoder.encode(sentences, lang)) / len(sentences)  # noqa: B023 - called at once
+        slow = seconds(lambda: reference_path(few, lang, processor)) / len(few)  # noqa: B023
+        table.add_row(
+            f"{folder} {lang}", str(len(sentences)), f"{1 / fast:,.0f}", f"{1 / slow:,.0f}", f"{slow / fast:.1f}"
+        )
+        ours, theirs, count = ours + fast * len(sentences), theirs + slow * len(sentences), count + len(sentences)
+    table.add_row("all", str(count), f"{count / ours:,.0f}", f"{count / theirs:,.0f}", f"{theirs / ours:.1f}")
+    console.print(table)
+
+
+def main() -> None:
+    console = Console()
+    if not SHARED_DATA.is_dir():
+        console.print(f"text: skipped, the real corpora are not at {SHARED_DATA}")
+        return
+    samples = {code: real_sentences(SHARED_DATA, code) for code in LANGUAGES}
+    show_agreement(console, samples)
+    show_speed(console, SHARED_DATA, train_on(samples))

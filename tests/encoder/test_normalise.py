@@ -1,0 +1,81 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from encoder.errors import InputError
+from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text, safe_forms
+
+STEPS = ("nfkc", "control", "whitespace", "lowercase")
+OFF = dict.fromkeys(STEPS, False)
+
+
+def only(step: str, text: str) -> str:
+    return normalise([text], NormaliseSettings(**(OFF | {step: True})))[0]
+
+
+@pytest.mark.parametrize(
+    ("step", "given_text", "expected"),
+    [
+        ("nfkc", "ＡＢＣ１２３", "ABC123"),
+        ("nfkc", "ｶﾞ", "ガ"),
+        ("nfkc", "ﬁn", "fin"),
+        ("nfkc", "e\u0301", "é"),
+        ("nfkc", "a\u00a0b", "a b"),
+        ("nfkc", "ﻼ", "لا"),
+        ("nfkc", "𝐀", "A"),
+        # NFKC would change what these say.
+        ("nfkc", "10² H₂O ½ ① ㎡ … № ™ ´ ﷺ", "10² H₂O ½ ① ㎡ … № ™ ´ ﷺ"),
+        ("control", "a\x00b\x1bc\u200bd\ufeffe\u202ef\xad\ud800", "abcdef"),
+        ("control", "می\u200cخواهم", "می\u200cخواهم"),
+        ("control", "a\tb\nc", "a\tb\nc"),
+        ("whitespace", "  a \t b\u3000\u2028c\n", "a b c"),
+        ("lowercase", "Straße ÀÉ ΑΣ", "straße àé ας"),
+        ("lowercase", "İstanbul", "istanbul"),
+    ],
+)
+def test_each_step_alone(step: str, given_text: str, expected: str) -> None:
+    assert only(step, given_text) == expected
+
+
+def test_no_step_changes_nothing() -> None:
+    text = " İ\u200b ＡＢ\x00  ﬁ "
+    assert normalise([text], NormaliseSettings(**OFF)) == [text]
+
+
+def test_unknown_step_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        NormaliseSettings(nfkd=True)  # type: ignore[call-arg]
+
+
+@given(st.text())
+def test_all_steps_leave_encodable_text_of_single_spaces(text: str) -> None:
+    (clean,) = normalise([text], NormaliseSettings())
+    clean.encode("utf-8")
+    assert clean == " ".join(clean.split())
+
+
+@given(st.text())
+def test_repeating_the_unicode_step_changes_nothing(text: str) -> None:
+    once = only("nfkc", text)
+    assert only("nfkc", once) == once
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_the_unicode_step_is_nfkc_where_all_is_safe(text: str) -> None:
+    unsafe = {c for c in text if unicodedata.decomposition(c)[:1] == "<" and ord(c) not in safe_forms()}
+    if not unsafe:
+        assert only("nfkc", text) == unicodedata.normalize("NFKC", text)
+
+
+def test_lowercase_of_many() -> None:
+    assert lowercase(["A", "Б", ""]) == ["a", "б", ""]
+
+
+@pytest.mark.parametrize("bad", ["half \ud83d pair", None, 3])
+def test_what_is_not_text_is_named(bad: object) -> None:
+    require_text(["fine"])
+    with pytest.raises(InputError, match="sentence 2"):
+        require_text(["fine", bad])  # type: ignore[list-item]

@@ -1,0 +1,66 @@
+import pickle
+from pathlib import Path
+
+import pytest
+
+from encoder.errors import InputError
+from encoder.normalise import NormaliseSettings
+from encoder.subword import Subword, SubwordSettings, train_subword
+from encoder.text import TextEncoder, TextSettings, prepare
+
+SENTENCES = ["The Stone, it's RED.", "", "  Ｗide\u200b Stone.  ", "Mr. Red saw the stone. It was red"]
+
+
+@pytest.fixture(scope="module")
+def subword(tmp_path_factory: pytest.TempPathFactory) -> Subword:
+    path = tmp_path_factory.mktemp("text") / "sentencepiece.model"
+    train_subword({"en": prepare(SENTENCES, "en", TextSettings()) * 5}, SubwordSettings(vocabulary=40), path)
+    return Subword.load(path)
+
+
+def test_prepare_lowers_after_it_segments() -> None:
+    assert prepare(SENTENCES, "en", TextSettings()) == [
+        "the stone , it 's red .",
+        "",
+        "wide stone .",
+        "mr. red saw the stone . it was red",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (TextSettings(segment=False), "the stone, it's red."),
+        (TextSettings(normalise=NormaliseSettings(lowercase=False)), "The Stone , it 's RED ."),
+        (TextSettings(segment=False, normalise=NormaliseSettings(lowercase=False)), "The Stone, it's RED."),
+    ],
+)
+def test_steps_can_be_left_out(settings: TextSettings, expected: str) -> None:
+    assert prepare(SENTENCES[:1], "en", settings) == [expected]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_encode_is_prepare_then_subword_then_truncate(subword: Subword, threads: int) -> None:
+    settings = TextSettings(max_tokens=5)
+    tokens = TextEncoder(settings, subword, threads=threads).encode(SENTENCES, "eng")
+    whole = subword.encode(prepare(SENTENCES, "en", settings))
+    assert tokens.lengths.max() == 5
+    assert tokens.lengths[1] == 0
+    for row, length in enumerate(tokens.lengths):
+        start, longer = tokens.offsets[row], whole.offsets[row]
+        assert (tokens.ids[start : start + length] == whole.ids[longer : longer + length]).all()
+
+
+def test_no_sentences(subword: Subword) -> None:
+    assert len(TextEncoder(TextSettings(), subword).encode([], None).lengths) == 0
+
+
+def test_one_string_is_refused(subword: Subword) -> None:
+    with pytest.raises(InputError, match=r"write \[sentence\]"):
+        TextEncoder(TextSettings(), subword).encode("The stone", "en")
+
+
+def test_pickles(subword: Subword, tmp_path: Path) -> None:
+    encoder = TextEncoder(TextSettings(), subword)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.encode(SENTENCES, "en").ids.tolist() == encoder.encode(SENTENCES, "en").ids.tolist()
