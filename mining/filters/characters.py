@@ -62,6 +62,7 @@ def _count(
     for row in range(len(starts) - 1):
         at, end = starts[row], starts[row + 1]
         in_word = False
+        characters = words = 0
         while at < end:
             lead = content[at]
             if lead < 0x80:
@@ -77,11 +78,12 @@ def _count(
             at += size
             mask = bits[code] if code < len(bits) else np.uint8(0)
             space = (mask & 1) == 1
-            counts[row, 0] += 1
+            characters += 1
             if not space and not in_word:
-                counts[row, 1] += 1
+                words += 1
             in_word = not space
             mask >>= 1
             if mask:
                 for kind in range(kinds):
                     counts[row, 2 + kind] += (mask >> kind) & 1
+        counts[row, 0], counts[row, 1] = characters, words

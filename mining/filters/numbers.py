@@ -16,9 +16,9 @@ from pydantic import Field
 from mining.filters.base import PairFilter, TextPairs
 from mining.filters.characters import count_characters
 
-_NUMBER = re.compile("[0-9]+")
 # 1,000 and 1.000 and 1 000 (with any of four spaces) and 1'000 are one number.
-_THOUSANDS = re.compile("(?<=[0-9])[.,'\u2019 \u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+_NUMBER = re.compile("[0-9]+(?:[.,'\u2019 \u00a0\u2009\u202f][0-9]{3}(?![0-9]))*")
+_SEPARATORS = str.maketrans("", "", ".,'\u2019 \u00a0\u2009\u202f")
 _SPELLED_OUT = 12
 
 
@@ -59,7 +59,7 @@ def _overlap(source: Counter[str], target: Counter[str]) -> float:
 def _numbers(text: str) -> Counter[str]:
     plain = text if text.isascii() else text.translate(_ascii_digits())
     # A run of thousands of digits is no number, and Python refuses to convert it.
-    return Counter(number.lstrip("0")[:100] or "0" for number in _NUMBER.findall(_THOUSANDS.sub("", plain)))
+    return Counter([number.translate(_SEPARATORS).lstrip("0")[:100] or "0" for number in _NUMBER.findall(plain)])
 
 
 @cache

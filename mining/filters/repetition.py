@@ -27,8 +27,8 @@ class RepeatedTargetFilter(PairFilter):
         ranks = np.empty(len(pairs.tgt), dtype=np.int64)
         for row, text in enumerate(pairs.tgt.to_pylist()):
             key = _key(text)
-            ranks[row] = counts[key]
-            counts[key] += 1
+            ranks[row] = rank = counts.get(key, 0)
+            counts[key] = rank + 1
         return ranks
 
     def accept(self, scores: NDArray) -> NDArray[np.bool_]:
