@@ -41,8 +41,24 @@ def knn_cell(
 
 def _settle(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads) -> Neighbours:
     """The best k of the candidates by canonical score, searching again the rows that are not proven."""
-    certain = np.empty(len(x), bool)
     bound = error_bound(x.dim)
+    settled, certain = rerank(x, y, scores, places, k, pool, bound)
+    doubtful = np.flatnonzero(~certain)
+    for first in range(0, len(doubtful), _AGAIN_ROWS):
+        rows = doubtful[first : first + _AGAIN_ROWS]
+        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k)
+        settled.ids[rows], settled.scores[rows] = again
+    return settled
+
+
+def rerank(
+    x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads, bound: float
+) -> tuple[Neighbours, np.ndarray]:
+    """The best k of each row's candidates by canonical score, and which rows are proven, given the scores' `bound`.
+
+    `scores` and `places` are overwritten.
+    """
+    certain = np.empty(len(x), bool)
 
     def work(thread: int, start: int, stop: int) -> None:
         for first in range(start, stop, _SETTLE_ROWS):
@@ -54,13 +70,7 @@ def _settle(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: i
 
     pool.over_rows(len(x), work)
     ids = np.where(places[:, :k] == MISSING, MISSING, y.ids[places[:, :k]])
-    settled = Neighbours(ids, np.ascontiguousarray(scores[:, :k]))
-    doubtful = np.flatnonzero(~certain)
-    for first in range(0, len(doubtful), _AGAIN_ROWS):
-        rows = doubtful[first : first + _AGAIN_ROWS]
-        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k)
-        settled.ids[rows], settled.scores[rows] = again
-    return settled
+    return Neighbours(ids, np.ascontiguousarray(scores[:, :k])), certain
 
 
 def _float32_candidates(y: Vectors, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

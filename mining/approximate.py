@@ -1,0 +1,149 @@
+"""Approximate kNN through FAISS for corpora too large for the exact pass, with exact scores and a measured recall.
+
+FAISS only proposes candidates; they are re-ranked by the cosine of the stored vectors, and the share of true neighbours
+that were found is measured on a sample of both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.cell import knn_cell, rerank
+from mining.errors import InputError
+from mining.graph import Graph, Neighbours
+from mining.knn import DEFAULT_MEMORY, require_fit
+from mining.proposals import Report, unit_rows
+from mining.selection import MISSING
+from mining.threads import Threads, thread_pool
+from mining.vectors import Vectors, from_array
+
+# Up to this many similarities (a million sentences by a million) the default is exact: hours on two cores at dim 1024,
+# minutes on a GPU.
+EXACT_LIMIT = 10**12
+_CANDIDATES = 32  # proposals that are re-ranked for each row, at least 4 k
+_SAMPLE = 1000  # rows of each side on which recall is measured
+_WANTED_RECALL = 0.99  # cells are probed until the sample reaches this, or half of them are
+_BATCH = 8192
+
+
+class Approximation(NamedTuple):
+    """A graph with what is known of its quality."""
+
+    graph: Graph
+    forward_recall: float  # share of the true k nearest that were found, on a sample
+    backward_recall: float
+    index_kind: str  # FAISS's name of what was built
+    probes: int
+
+
+def import_faiss() -> ModuleType:
+    """FAISS, from whichever of its two distributions is installed."""
+    try:
+        import faiss
+    except ImportError:
+        raise InputError(
+            "approximate search needs FAISS: pip install 'twinlode[cpu]', or 'twinlode[gpu]' on a machine with a GPU"
+        ) from None
+    return faiss
+
+
+def approximate_graph(
+    source: Vectors,
+    target: Vectors,
+    k: int = 4,
+    *,
+    memory: int = DEFAULT_MEMORY,
+    threads: int | None = None,
+    seed: int = 0,
+    report: Report = lambda multiply_adds: None,
+) -> Approximation:
+    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed."""
+    require_fit(source, target, k)
+    faiss = import_faiss()
+    with thread_pool(threads) as pool:
+        faiss.omp_set_num_threads(pool.count)
+        forward, forward_recall, name, probes = _direction(faiss, source, target, k, memory, seed, pool, report)
+        backward, backward_recall, _, _ = _direction(faiss, target, source, k, memory, seed, pool, report)
+    return Approximation(Graph(forward, backward), forward_recall, backward_recall, name, probes)
+
+
+def index_kind(rows: int, dim: int, memory: int) -> str:
+    """FAISS factory string: flat lists while the vectors fit in half the memory, product-quantised beyond."""
+    lists = max(1, min(rows // 39, round(4 * math.sqrt(rows)))) if rows else 1
+    if rows * dim * 4 <= memory / 2:
+        return f"IVF{lists},Flat"
+    for pieces in (64, 32, 16, 8):
+        if rows * (pieces + 8) <= memory / 2 and dim % pieces == 0:
+            return f"IVF{lists},PQ{pieces}"
+    if dim % 8:
+        raise InputError(f"vectors of dim {dim} cannot be product-quantised (8 must divide it); raise --memory")
+    raise InputError(f"a memory budget of {memory / 1e6:,.0f} MB is too small for an index of {rows:,} vectors")
+
+
+def _direction(
+    faiss: ModuleType, x: Vectors, y: Vectors, k: int, memory: int, seed: int, pool: Threads, report: Report
+) -> tuple[Neighbours, float, str, int]:
+    """Neighbours of x among y, their sampled recall, and how they were found."""
+    if not len(x) or not len(y):
+        return Neighbours.none(len(x), k), 1.0, "none", 0
+    rows = np.flatnonzero(~np.isnan(y.inverse_norms))
+    name = index_kind(len(rows), y.dim, memory)
+    index = _build(faiss, y, rows, name, seed)
+    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(~np.isnan(x.inverse_norms)))[:_SAMPLE]
+    sample = from_array(x.stored[np.sort(chosen)].astype(np.float32), x.name)
+    truth = knn_cell(sample, y, k, pool=pool).forward
+    recall, probes = 0.0, max(1, index.nlist // 256)
+    while True:
+        index.nprobe = probes
+        recall = _recall(truth, _search(index, rows, sample, y, k, pool, lambda work: None))
+        if recall >= _WANTED_RECALL or probes >= index.nlist / 2:
+            break
+        probes *= 2
+    return _search(index, rows, x, y, k, pool, report), recall, name, probes
+
+
+def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, name: str, seed: int):  # type: ignore[no-untyped-def]
+    """Train on a sample and add all rows, a batch at a time; on the GPU when FAISS sees one."""
+    index = faiss.index_factory(y.dim, name, faiss.METRIC_INNER_PRODUCT)
+    if "PQ" in name:
+        index.do_polysemous_training = False  # on by default, takes minutes, and helps only Hamming distances
+    if faiss.get_num_gpus():
+        index = faiss.index_cpu_to_all_gpus(index)
+    sample = np.random.default_rng(seed).permutation(rows)[: max(256 * 39, 64 * index.nlist)]
+    index.train(_unit(y, np.sort(sample)))
+    for first in range(0, len(rows), _BATCH):
+        index.add(_unit(y, rows[first : first + _BATCH]))
+    return index
+
+
+def _unit(vectors: Vectors, rows: np.ndarray) -> np.ndarray:
+    return vectors.stored[rows].astype(np.float32) * vectors.inverse_norms[rows, None].astype(np.float32)
+
+
+def _search(  # type: ignore[no-untyped-def]
+    index, rows: np.ndarray, x: Vectors, y: Vectors, k: int, pool: Threads, report: Report
+) -> Neighbours:
+    """Candidates from the index, re-ranked by canonical score."""
+    width = max(_CANDIDATES, 4 * k)
+    found = Neighbours.none(len(x), k)
+    for first in range(0, len(x), _BATCH):
+        part = x.rows(first, min(first + _BATCH, len(x)))
+        queries = unit_rows(part, 0, len(part)).numpy()
+        scores, places = index.search(np.nan_to_num(queries), width)
+        places = np.where(places < 0, MISSING, rows[places]).astype(np.int32)
+        places[np.isnan(part.inverse_norms)] = MISSING
+        scores[places == MISSING] = -np.inf
+        best, _ = rerank(part, y, scores, places, k, pool, bound=0.0)
+        found.ids[first : first + _BATCH], found.scores[first : first + _BATCH] = best
+        report(float(len(part)) * len(y) * x.dim)
+    return found
+
+
+def _recall(truth: Neighbours, found: Neighbours) -> float:
+    exists = truth.ids != MISSING
+    hits = (truth.ids[:, :, None] == found.ids[:, None, :]).any(2) & exists
+    return float(hits.sum() / max(1, exists.sum()))
