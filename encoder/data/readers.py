@@ -165,8 +165,8 @@ def _read_gettext(file: CorpusFile) -> Iterator[Row]:
         raise InputError(f"{file.name}: not a gettext file ({error})") from None
     langs = file.langs or ("en", _gettext_language(catalogue, file.name))
     for entry in catalogue:
-        line = entry.linenum or 0
-        if entry.obsolete or entry.fuzzy:
+        line = getattr(entry, "linenum", None) or 0  # compiled catalogues have neither lines nor drafts
+        if entry.obsolete or "fuzzy" in entry.flags:
             yield Malformed(line, "obsolete or fuzzy message")
         elif entry.msgid_plural:
             yield Malformed(line, "plural message")

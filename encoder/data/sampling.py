@@ -69,7 +69,7 @@ class PairSampler:
         """`probabilities` are those of `store.sources`; batches hold a multiple of `processes` pairs."""
         self._store, self._held_out, self._probabilities = store, held_out, probabilities
         self._settings, self._seed, self._processes = settings, seed, processes
-        self._pairs = min(settings.pairs, max(store.pairs, 2 * processes))
+        self._pairs = min(settings.pairs, store.pairs)
         self._pool = self._pairs * max(1, min(_POOL, store.pairs) // self._pairs)
 
     def start(self) -> SamplerState:

@@ -44,7 +44,7 @@ def text_hashes(tokens: Tokens) -> np.ndarray:
     """(sentences,) int64: equal for equal token sequences."""
     ids, offsets = tokens
     position = np.arange(len(ids), dtype=np.uint64) - np.repeat(offsets[:-1], tokens.lengths).astype(np.uint64)
-    mixed = _mix(_mix(ids.astype(np.uint64)) + position * np.uint64(0x9E3779B97F4A7C15))
+    mixed = _mix(_mix(ids.astype(np.uint64) + np.uint64(1)) + position * np.uint64(0x9E3779B97F4A7C15))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])  # wraps, and so do differences
     return _mix(sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from encoder.data.corpora import DataSettings, find_files
 from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
+from encoder.errors import InputError
 from encoder.sampling import shares
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
@@ -26,6 +27,8 @@ def prepare_subword(data: DataSettings, text: TextSettings, subword: SubwordSett
     path = cache / f"sentencepiece-{data_fingerprint(data, files, settings, (), False)}.model"
     if not path.exists():
         sample = sample_texts(text_blocks(files, data.languages, False, Counter()), subword)
+        if not sample:
+            raise InputError(f"{files[0].name}: no training pairs in the {len(files)} file(s) of `data`")
         prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
         train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
     return path

@@ -1,0 +1,174 @@
+"""Whole runs on a made-up corpus: learning, determinism, resume, exclusion, bad input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from encoder.data.batches import pair_batch
+from encoder.errors import InputError
+from encoder.inference import Encoder
+from encoder.training.observation import Quiet
+from encoder.training.retrieval import precision_at_1
+from encoder.training.session import Trained, train
+from encoder.training.state import STATE_FILE
+from encoder.training.trainer import StepReport
+from tests.encoder.training.conftest import make_settings
+
+TRANSFORMER = {"kind": "transformer", "dim": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.1}
+
+
+class Losses(Quiet):
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def stepped(self, report: StepReport) -> None:
+        self.values.append(float(report.loss))
+
+
+def run(corpus: Path, out: Path, *, strict: bool = False, exclude: tuple[str, ...] = (), **changes: Any) -> Any:
+    losses = Losses()
+    trained = train(make_settings(corpus, **changes), out, lambda: losses, exclude=exclude, strict=strict)
+    return trained, losses.values
+
+
+def pairs_precision(trained: Trained) -> float:
+    """P@1 of the saved encoder on all pairs of the corpus, from their text."""
+    import torch
+
+    encoder = Encoder.load(trained.folder)
+    batch = pair_batch(trained.store, trained.store.sources[0].pairs, 50)
+    vectors = encoder.model(batch.tokens).detach()
+    assert isinstance(vectors, torch.Tensor)
+    return precision_at_1(vectors, batch.text)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"model": TRANSFORMER, "optimiser": {"lr": 0.005, "weight_decay": 0}},
+        {"batch": {"pairs": 64, "chunk": 16}},
+        {"objective": {"kind": "ems", "temperature": 0.05, "projection_dim": 0, "xtr_pairs": 8, "xtr_negatives": 20}},
+    ],
+    ids=["bag", "transformer", "gradient cache", "sampled xtr"],
+)
+def test_a_tiny_run_learns_64_pairs_by_heart(corpus: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    objective = {"kind": "ems", "temperature": 0.05, "language_dim": 4, "projection_dim": 0}
+    trained, losses = run(corpus, tmp_path / "run", **({"objective": objective, "limits": {"steps": 120}} | changes))
+    assert losses[-1] < losses[0]
+    assert pairs_precision(trained) == 1.0
+
+
+def test_the_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
+    (_, first), (_, again), (_, other) = (
+        run(corpus, tmp_path / name, model=TRANSFORMER, seed=seed) for name, seed in (("a", 3), ("b", 3), ("c", 4))
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("batch", [{"pairs": 16}, {"pairs": 16, "tokens": 300, "accumulate": 2}])
+def test_a_resumed_run_is_the_uninterrupted_one(corpus: Path, tmp_path: Path, batch: dict[str, int]) -> None:
+    changes: dict[str, Any] = {
+        "model": TRANSFORMER,
+        "batch": batch,
+        "schedule": {"warmup": 3},
+        "evaluation": {"pairs": 3},
+    }
+    whole, losses = run(corpus, tmp_path / "whole", limits={"steps": 20}, **changes)
+
+    class Interrupted(Losses):
+        def stepped(self, report: StepReport) -> None:
+            super().stepped(report)
+            if report.position.step == 13:
+                raise KeyboardInterrupt
+
+    first = Interrupted()
+    settings = make_settings(corpus, limits={"steps": 20}, save_every=5, **changes)
+    with pytest.raises(KeyboardInterrupt):
+        train(settings, tmp_path / "parts", lambda: first)
+    second = Losses()
+    resumed = train(settings, tmp_path / "parts", lambda: second)
+    assert first.values[:10] + second.values == losses
+    assert (resumed.result.best, resumed.result.best_step) == (whole.result.best, whole.result.best_step)
+    one, other = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "parts"))
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def test_a_finished_run_is_not_trained_again_but_can_go_on(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", limits={"steps": 5})
+    assert run(corpus, tmp_path / "run", limits={"steps": 5})[1] == []
+    assert len(run(corpus, tmp_path / "run", limits={"steps": 8})[1]) == 3
+
+
+def test_other_settings_in_the_same_folder_are_refused(corpus: Path, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", limits={"steps": 2})
+    with pytest.raises(InputError, match=r"another batch\.pairs \(32, now 16\)"):
+        run(corpus, tmp_path / "run", limits={"steps": 2}, batch={"pairs": 16})
+
+
+def test_malformed_lines_are_counted_or_refused(corpus: Path, tmp_path: Path) -> None:
+    with corpus.open("a") as file:
+        file.write("no tab here\n")
+    trained, _ = run(corpus, tmp_path / "run", limits={"steps": 1})
+    assert trained.store.counters == {"1 columns instead of 2": 1}
+    assert trained.store.pairs == 64
+    with pytest.raises(InputError, match=r"en-fr\.tsv, line 65: 1 columns instead of 2"):
+        run(corpus, tmp_path / "strict", limits={"steps": 1}, strict=True)
+
+
+def test_excluded_sentences_are_dropped_whatever_their_case(corpus: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "test.txt"
+    secret.write_text("The cat  sees bread!\nid-7\tun chien mange la mer.\n")
+    trained, _ = run(corpus, tmp_path / "run", limits={"steps": 1}, exclude=(str(secret),))
+    assert trained.store.counters == {"excluded": 2}
+    assert trained.store.pairs == 62
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subword": {"vocabulary": 50_000}}, "50000 is too large .* set it to .* or less"),
+        (
+            {"data": {"corpora": [{"path": "CORPUS", "langs": ["en", "qq"]}]}},
+            "corpora.0.langs: 'qq' is not a language code",
+        ),
+        ({"data": {"corpora": [{"path": "CORPUS"}], "languages": ["en", "de"]}}, "no training pairs"),
+        ({"data": {"corpora": []}}, "no corpus is listed"),
+        ({"limits": {}}, "Set steps, epochs or minutes"),
+    ],
+    ids=["vocabulary", "language", "no pairs", "no corpus", "no limit"],
+)
+def test_bad_input_is_one_sentence(corpus: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    changes = json.loads(json.dumps(changes).replace("CORPUS", str(corpus)))
+    with pytest.raises(InputError, match=message):
+        run(corpus, tmp_path / "run", **changes)
+
+
+def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "en-fr.tsv").write_text("")
+    with pytest.raises(InputError, match="no training pairs"):
+        run(tmp_path / "en-fr.tsv", tmp_path / "run")
+
+
+def test_a_diverging_run_stops_with_advice(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"lower optimiser\.lr"):
+        run(corpus, tmp_path / "run", optimiser={"lr": 1e30, "weight_decay": 0}, limits={"steps": 200})
+
+
+def test_early_stop(corpus: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"evaluation": {"pairs": 3, "every": 1, "patience": 2}, "limits": {"steps": 100}}
+    trained, losses = run(corpus, tmp_path / "run", **changes)
+    assert trained.result.stopped_early
+    assert len(losses) == trained.result.best_step + 2
+
+
+def test_a_time_budget_plans_the_schedule(corpus: Path, tmp_path: Path) -> None:
+    trained, losses = run(corpus, tmp_path / "run", limits={"minutes": 0.01})
+    assert trained.result.position.seconds >= 0.6
+    assert losses
