@@ -169,3 +169,15 @@ def open_binary(url: str) -> Iterator[IO[bytes]]:
         raise InputError(f"{url}: no such file") from None
     except (IsADirectoryError, PermissionError) as error:
         raise InputError(f"{url}: cannot be read ({error.strerror})") from None
+
+
+def require_writable(url: str) -> None:
+    """Find out before hours of work, not after, that a file cannot be written there."""
+    target = _Target(url)
+    try:
+        with target.open(None):
+            pass
+    except OSError as error:
+        raise InputError(f"{url}: cannot be written ({error.strerror or error})") from None
+    finally:
+        target.discard()

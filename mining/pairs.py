@@ -25,6 +25,9 @@ SCHEMA = pa.schema(
         ("tgt_line", pa.int64()),
         # "fb" when both directions chose the pair, "f" forward only, "b" backward only
         ("directions", pa.string()),
+        # further lines that hold the same sentence, which is mined once
+        ("src_also", pa.list_(pa.int64())),
+        ("tgt_also", pa.list_(pa.int64())),
     ]
 )
 # Pairs that a filter dropped, with why.

@@ -55,9 +55,10 @@ def read_tmx(
 
 def _rows(table: pa.Table) -> Iterator[dict[str, str]]:
     """Rows with every value as text and nulls left out; Arrow's cast gives a float32 its shortest form."""
-    columns = [table.column(name).cast(pa.string()).to_pylist() for name in table.column_names]
+    names = [field.name for field in table.schema if not pa.types.is_list(field.type)]
+    columns = [table.column(name).cast(pa.string()).to_pylist() for name in names]
     for values in zip(*columns, strict=True):
-        yield {name: value for name, value in zip(table.column_names, values, strict=True) if value is not None}
+        yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def _unit(row: dict[str, str], languages: dict[str, str]) -> str:

@@ -230,3 +230,17 @@ def some_rows(rows: np.ndarray, most: int = 5) -> str:
     shown = ", ".join(f"{row + 1:,}" for row in rows[:most].tolist())
     more = f" and {len(rows) - most:,} more" if len(rows) > most else ""
     return f"row {shown}" if len(rows) == 1 else f"rows {shown}{more}"
+
+
+def joined(first: Vectors, second: Vectors) -> Vectors:
+    """The rows of both, one after the other, through a temporary file; rows are numbered anew."""
+    if first.dim != second.dim or first.stored.dtype != second.stored.dtype:
+        sides = (f"{v.name} has {v.stored.dtype.name} vectors of dim {v.dim}" for v in (first, second))
+        raise InputError(" but ".join(sides))
+    return Vectors(
+        first.name,
+        np.arange(len(first) + len(second)),
+        _spooled([first.stored, second.stored]),
+        np.concatenate([first.inverse_norms, second.inverse_norms]),
+        first.metadata,
+    )

@@ -1,5 +1,242 @@
 """`twinlode mine-vectors`: pairs from vectors that already exist."""
 
+from __future__ import annotations
 
-def command() -> None:
-    """Mine translation pairs from vectors you already have."""
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mining.filters import FilterSettings
+    from mining.graph import Graph
+    from mining.miner import Mined, SearchResult, Selection
+    from mining.pair_formats import Format
+    from mining.sides import Side
+
+Text = Annotated[str, typer.Option(help="Text, one sentence a line (gz, bz2, xz, zst by extension).")]
+VectorFile = Annotated[str, typer.Option(help="Vectors of its lines: .arrow, .npy, or LASER's raw floats.")]
+
+
+def command(
+    src_vectors: VectorFile,
+    tgt_vectors: VectorFile,
+    src_text: Text,
+    tgt_text: Text,
+    out: Annotated[str, typer.Option(help="Pairs: .tsv, .parquet, .jsonl or .tmx, compressed by a further extension.")],
+    k: Annotated[int, typer.Option(help="Neighbours that a margin is measured against.")] = 4,
+    margin: Annotated[str, typer.Option(help="absolute, distance or ratio.")] = "ratio",
+    retrieval: Annotated[str, typer.Option(help="forward, backward, intersect or max.")] = "max",
+    threshold: Annotated[float | None, typer.Option(help="Keep pairs that score at least this.")] = None,
+    top: Annotated[int | None, typer.Option(help="Keep this many pairs, the best.")] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="Tune the threshold on true pairs: two columns, line numbers or sentences.")
+    ] = None,
+    target_precision: Annotated[
+        float | None, typer.Option(help="Choose the threshold for this precision; needs --seed-pairs.")
+    ] = None,
+    seed_pairs: Annotated[
+        str | None, typer.Option(help="Known translations (source TAB target) to calibrate with, 80 or more.")
+    ] = None,
+    seed_src_vectors: Annotated[
+        str | None, typer.Option(help="Vectors of the seed sources, unless the seed stands in the texts.")
+    ] = None,
+    seed_tgt_vectors: Annotated[str | None, typer.Option(help="Vectors of the seed targets.")] = None,
+    search: Annotated[str, typer.Option(help="exact, approximate, or auto: exact up to 10^12 comparisons.")] = "auto",
+    memory: Annotated[str, typer.Option(help="Memory to use besides mapped files.")] = "4GiB",
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores unless told.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Dimension of raw vectors.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Type of raw vectors: float32 or float16.")] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language, for filters, TMX and Moses.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
+    filters: Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")] = "none",
+    rejected: Annotated[
+        str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")
+    ] = None,
+    candidates: Annotated[
+        str | None, typer.Option(help="Write all k candidates of both directions here, with their scores.")
+    ] = None,
+    save_graph: Annotated[str | None, typer.Option(help="Folder for the kNN graph (Parquet).")] = None,
+    format: Annotated[str | None, typer.Option(help="Pair format where the extension does not tell: moses.")] = None,
+) -> None:
+    """Mine translation pairs from vectors you already have.
+
+    A killed run continues when the same command is given again (its state is kept beside --out until it is done).
+
+    Example: twinlode mine-vectors --src-vectors en.bin --tgt-vectors de.bin --dtype float32 --dim 1024
+    --src-text en.txt --tgt-text de.txt --out pairs.tsv --threshold 1.06
+    """
+    from encoder.settings import validate_settings
+    from mining.errors import InputError
+    from mining.files import local_path, require_writable
+    from mining.miner import MineSettings, build_graph, mine_sides, pairs_table, plant_seed
+    from mining.pair_formats import format_of, write_pairs
+    from mining.retrieval import candidates as all_candidates
+
+    if sum(choice is not None for choice in (threshold, top, gold, target_precision)) > 1:
+        raise InputError("give only one of --threshold, --top, --gold and --target-precision")
+    options = {
+        "k": k, "margin": margin, "retrieval": retrieval, "search": search, "memory": _bytes(memory),
+        "device": device, "threads": threads, "threshold": threshold, "top": top, "gold": gold,
+        "target_precision": target_precision, "filters": _filters(filters), "src_lang": src_lang, "tgt_lang": tgt_lang,
+    }  # fmt: skip
+    settings = validate_settings(MineSettings, options, "the options")
+    kind = _format(format) if format else format_of(out)
+    for url in filter(None, (out, rejected, candidates)):
+        require_writable(url)
+
+    started = time.monotonic()
+    texts, vectors = (src_text, tgt_text), (src_vectors, tgt_vectors)
+    source, target, seed_rows = _open_sides(
+        texts, vectors, seed_pairs, (seed_src_vectors, seed_tgt_vectors), dim, dtype
+    )
+    plants = None
+    if seed_rows is not None:
+        source, target, plants = plant_seed(source, target, seed_rows)
+
+    local = local_path(out)
+    checkpoint = Path(f"{local}.unfinished.npz") if local else None
+    with _gflops_bar(float(len(source.vectors)) * len(target.vectors) * source.vectors.dim) as report:
+        found = build_graph(source, target, settings, report=report, checkpoint=checkpoint)
+    selection, mined = mine_sides(source, target, found.graph, settings, plants)
+    if save_graph:
+        _save_graph(save_graph, found)
+    if candidates:
+        write_pairs(candidates, [pairs_table(all_candidates(found.graph, settings.margin), source, target)])
+    if rejected:
+        write_pairs(rejected, [mined.rejected], src_lang=src_lang, tgt_lang=tgt_lang)
+    write_pairs(out, [mined.pairs], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
+    if checkpoint:
+        checkpoint.unlink(missing_ok=True)
+    _summarise(source, target, found, selection, mined, out, time.monotonic() - started)
+
+
+def _bytes(amount: str) -> int:
+    from pydantic import ByteSize, TypeAdapter, ValidationError
+
+    from mining.errors import InputError
+
+    try:
+        return int(TypeAdapter(ByteSize).validate_python(amount))
+    except ValidationError:
+        raise InputError(f"--memory {amount}: write it as a number of bytes or as 512MB, 4GiB and the like") from None
+
+
+def _format(name: str) -> Format:
+    from mining.errors import InputError
+    from mining.pair_formats import Format
+
+    if name not in set(Format):
+        raise InputError(f"--format {name}: use one of {', '.join(Format)}")
+    return Format(name)
+
+
+def _filters(choice: str) -> FilterSettings:
+    from encoder.settings import load_settings
+    from mining.filters import FilterSettings
+
+    if choice == "none":
+        return FilterSettings.none()
+    return FilterSettings() if choice == "standard" else load_settings(FilterSettings, choice)
+
+
+def _open_sides(
+    texts: tuple[str, str],
+    vectors: tuple[str, str],
+    seed_pairs: str | None,
+    seed_vectors: tuple[str | None, str | None],
+    dim: int | None,
+    dtype: str | None,
+) -> tuple[Side, Side, np.ndarray | None]:
+    """Both sides, and where the seed pairs are: behind the corpora when they bring vectors, else among the lines."""
+    import numpy as np
+
+    from mining.corpus import read_columns, read_id_pairs
+    from mining.errors import InputError
+    from mining.sides import open_side
+
+    if (seed_vectors[0] is None) != (seed_vectors[1] is None) or (seed_vectors[0] and not seed_pairs):
+        raise InputError("--seed-src-vectors, --seed-tgt-vectors and --seed-pairs go together")
+    seeds: list[tuple[list[str], str] | None] = [None, None]
+    if seed_pairs and seed_vectors[0] and seed_vectors[1]:
+        columns = read_columns(seed_pairs)
+        seeds = [(columns[0], seed_vectors[0]), (columns[1], seed_vectors[1])]
+    source, target = (
+        open_side(vector, text, dim=dim, dtype=dtype, seed=seed)
+        for vector, text, seed in zip(vectors, texts, seeds, strict=True)
+    )
+    if seed_pairs is None:
+        return source, target, None
+    if seeds[0] is None:
+        rows = read_id_pairs(seed_pairs, source.lines, target.lines)
+        rows = np.stack([source.repeats.first[rows[:, 0]], target.repeats.first[rows[:, 1]]], axis=1)
+        return source, target, rows
+    count = np.arange(len(seeds[0][0]))
+    return source, target, np.stack([source.rows + count, target.rows + count], axis=1)
+
+
+@contextmanager
+def _gflops_bar(total: float) -> Iterator[Callable[[float], None]]:
+    """A progress bar of multiply-adds: percent, GFLOP/s and time left, on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("nearest neighbours"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total, speed="")
+
+        def report(multiply_adds: float) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, advance=multiply_adds, speed=f"{2e-9 * speed:,.0f} GFLOP/s" if speed else "")
+
+        yield report
+
+
+def _save_graph(folder: str, found: SearchResult) -> None:
+    import numpy as np
+
+    from mining.graph import write_neighbours
+
+    graph: Graph = found.graph
+    about = {"search": found.how, "recall": f"{found.recall:.4f}"}
+    for name, neighbours in zip(("forward", "backward"), graph, strict=True):
+        write_neighbours(f"{folder}/{name}.parquet", np.arange(len(neighbours.ids)), neighbours, about)
+
+
+def _summarise(
+    source: Side, target: Side, found: SearchResult, selection: Selection, mined: Mined, out: str, seconds: float
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None)
+    for name, side in (("source", source), ("target", target)):
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in side.counts.items())
+        table.add_row(
+            f"{name} sentences", f"{int(side.mined.sum()):,}" + (f" ({left_out} left out)" if left_out else "")
+        )
+    table.add_row("search", found.how)
+    table.add_row("threshold", f"{selection.threshold:.4f}")
+    if selection.tuned:
+        tuned = selection.tuned
+        table.add_row("on the gold pairs", f"P {tuned.precision:.1%}  R {tuned.recall:.1%}  F1 {tuned.f1:.1%}")
+    if selection.calibration:
+        point = selection.calibration.at(selection.threshold)
+        low, high = point.interval
+        table.add_row("estimated precision", f"{point.precision:.1%} ({low:.1%} to {high:.1%})")
+        table.add_row(
+            "estimated recall", f"{point.recall:.1%} of about {selection.calibration.true_pairs:,.0f} true pairs"
+        )
+    for reason, count in mined.counts.most_common():
+        table.add_row(f"dropped: {reason}", f"{count:,}")
+    table.add_row("pairs", f"{mined.pairs.num_rows:,} -> {out}")
+    table.add_row("time", f"{seconds:,.1f} s")
+    Console().print(table)
+    for note in (*source.notes, *target.notes, *selection.notes):
+        Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False)
