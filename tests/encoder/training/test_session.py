@@ -1,6 +1,7 @@
 """Whole runs on a made-up corpus: learning, determinism, resume, exclusion, bad input."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.state import STATE_FILE
 from encoder.training.trainer import StepReport
+from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.encoder.training.conftest import make_settings
 
 TRANSFORMER = {"kind": "transformer", "dim": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.1}
@@ -61,6 +63,17 @@ def test_a_tiny_run_learns_64_pairs_by_heart(corpus: Path, tmp_path: Path, chang
     trained, losses = run(corpus, tmp_path / "run", **({"objective": objective, "limits": {"steps": 120}} | changes))
     assert losses[-1] < losses[0]
     assert pairs_precision(trained) == 1.0
+
+
+def test_a_pretrained_encoder_is_trained_with_its_own_tokenizer(tmp_path: Path) -> None:
+    lines = [f"{one} {other}\t{other} {one} {one}\n" for one, other in pairwise(WORDS)]
+    (tmp_path / "en-fr.tsv").write_text("".join(lines), encoding="utf-8")
+    folder = write_tiny_xlm_roberta(tmp_path / "xlmr")
+    changes: dict[str, Any] = {"model": {"kind": "pretrained", "source": str(folder)}, "limits": {"steps": 10}}
+    trained, losses = run(tmp_path / "en-fr.tsv", tmp_path / "run", optimiser={"lr": 0.002}, **changes)
+    assert losses[-1] < losses[0]
+    before, after = (Encoder.load(path).encode([WORDS[0]]) for path in (folder, trained.folder))
+    assert not np.allclose(before, after)
 
 
 def test_the_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
