@@ -238,10 +238,16 @@ def make_plan(settings: PrepareSettings, work: Work) -> Plan:
             blocks=blocks,
             part_bytes=settings.block_bytes,
             partitions=1 << int(np.ceil(np.log2(max(shares, 1)))),
-            workers=min(1 + int(lines * _seconds_per_line(settings) / _SECONDS_WORTH_A_WORKER), len(blocks)),
+            workers=_workers(settings, lines, blocks),
         )
         write_model(url, plan)
     return plan
+
+
+def _workers(settings: PrepareSettings, lines: float, blocks: list[Block]) -> int:
+    if any(url.startswith("memory://") for url in [settings.out, *(block.url for block in blocks)]):
+        return 1  # what one process has in memory no other can read
+    return min(1 + int(lines * _seconds_per_line(settings) / _SECONDS_WORTH_A_WORKER), len(blocks))
 
 
 def _seconds_per_line(settings: PrepareSettings) -> float:
