@@ -43,17 +43,18 @@ def contrastive_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: flo
     first = rank() * len(left)
     rows, columns = same_meaning(keys, gather(keys), first)
     forward = _logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
-    positive = forward[:, first : first + len(left)].diagonal()
+    positive = (left * right).sum(1) / temperature  # not the diagonal, whose gradient would be another matrix
     if world_size() == 1:
         backward_partition = forward.logsumexp(0)
     else:
         backward_partition = _logits(right, gather(left), rows, columns, temperature).logsumexp(1)
     loss = (forward.logsumexp(1) + backward_partition - 2 * positive).mean()
-    hits = positive.detach() >= forward.detach().amax(1)
+    hits = forward.detach().argmax(1) == torch.arange(first, first + len(left), device=left.device)
     return loss, hits.float().mean()
 
 
 def _logits(queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
     logits = (queries / temperature) @ candidates.T
-    logits[rows, columns] = -torch.inf
+    if len(rows):
+        logits[rows, columns] = -torch.inf
     return logits
