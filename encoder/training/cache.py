@@ -68,7 +68,7 @@ def _cached(
         _set_rng_state(state, batch.example.device)  # the same dropout as the first time
         with autocast():
             again = encode(piece).float()
-        again.backward(gradient)
+        (again * gradient).sum().backward()  # its gradient with respect to `again` is `gradient`
     _set_rng_state(after, batch.example.device)
     return loss
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.nn.functional import all_gather as all_gather_with_gradient
 
 Result = TypeVar("Result")
 _BUCKET_BYTES = 32 << 20  # one all-reduce per 32 MiB of gradients
@@ -51,13 +50,24 @@ def gather(tensor: Tensor) -> Tensor:
 
     Every process must hold equally many rows.
     """
-    if world_size() == 1:
-        return tensor
-    if tensor.requires_grad:
-        return torch.cat(all_gather_with_gradient(tensor.contiguous()))
-    parts = [torch.empty_like(tensor) for _ in range(world_size())]
-    dist.all_gather(parts, tensor.contiguous())
-    return torch.cat(parts)
+    return tensor if world_size() == 1 else cast(Tensor, _Gather.apply(tensor.contiguous()))
+
+
+class _Gather(torch.autograd.Function):
+    """Each process's loss depends on everybody's rows, so a row's gradient is the sum over all processes."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        ctx.rows = len(tensor)
+        parts = [torch.empty_like(tensor) for _ in range(world_size())]
+        dist.all_gather(parts, tensor)
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous().clone()
+        dist.all_reduce(total)
+        return total[rank() * ctx.rows : (rank() + 1) * ctx.rows]
 
 
 def average(value: Tensor) -> Tensor:
