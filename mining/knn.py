@@ -27,6 +27,8 @@ from mining.vectors import Vectors
 DEFAULT_MEMORY = 4 << 30
 _CELL_WORK = 5e12  # multiply-adds in a cell: under a minute on two cores, the most that a crash costs
 _MERGE_ROWS = 1 << 14
+_WORKSPACE = 24 << 20  # what the matrix library and the allocator keep for themselves
+CHECKPOINT_SECONDS = 20.0
 
 
 class Plan(NamedTuple):
@@ -96,7 +98,7 @@ def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: 
     width = k + SLACK
     # Neighbours (id, score), the row's id and inverse length, and a copy while a checkpoint is written.
     graph_bytes = (rows + columns) * (12 * k + 16)
-    free = memory - graph_bytes
+    free = memory - graph_bytes - _WORKSPACE
     blocks = Blocks()
     while blocks.rows > 64 and _block_bytes(blocks, dim) > free // 3:
         blocks = Blocks(blocks.rows // 2, blocks.columns // 2)
@@ -109,7 +111,7 @@ def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: 
     if target_panel < min(columns, blocks.columns) or source_panel < min(rows, blocks.rows):
         raise InputError(
             f"a memory budget of {memory / 1e6:,.0f} MB is too small for {rows:,} x {columns:,} vectors of dim {dim}: "
-            f"the graph alone takes {graph_bytes / 1e6:,.0f} MB; raise --memory"
+            f"the graph takes {graph_bytes / 1e6:,.0f} MB and workspaces {_WORKSPACE / 1e6:,.0f} MB; raise --memory"
         )
     target_panel = min(target_panel, columns, 1 << 16)
     source_panel = min(source_panel, rows, max(blocks.rows, int(_CELL_WORK / (max(target_panel, 1) * dim))))
@@ -143,9 +145,8 @@ def _merge_into(whole: Neighbours, rows: slice, part: Neighbours) -> None:
 class Checkpoint:
     """The unfinished graph in a file, saved every few seconds, so that a killed run goes on where it was."""
 
-    def __init__(self, path: Path, source: Vectors, target: Vectors, k: int, every_seconds: float = 20.0) -> None:
+    def __init__(self, path: Path, source: Vectors, target: Vectors, k: int) -> None:
         self.path = path
-        self._every = every_seconds
         self._saved_at = time.monotonic()
         self._fingerprint = hashlib.blake2b(
             f"{fingerprint(source)} {fingerprint(target)} {k}".encode(), digest_size=16
@@ -167,7 +168,7 @@ class Checkpoint:
         return graph, Plan(source_panel, target_panel, Blocks(*blocks)), about["finished"]
 
     def save_if_due(self, graph: Graph, plan: Plan, finished: int) -> None:
-        if time.monotonic() - self._saved_at < self._every:
+        if time.monotonic() - self._saved_at < CHECKPOINT_SECONDS:
             return
         about = json.dumps({"fingerprint": self._fingerprint, "plan": plan, "finished": finished})
         with atomic_writer(str(self.path)) as stream:

@@ -80,8 +80,8 @@ def greedy_matching(source: np.ndarray, target: np.ndarray, rows: int, columns: 
 
 def _edges(graph: Graph, margin: Margin, *, best_only: bool) -> Edges:
     a, b = graph.forward.means(), graph.backward.means()
-    rows, others, scores, cosines = _scored(graph.forward, a, b, margin, best_only)
-    columns, sources, back_scores, back_cosines = _scored(graph.backward, b, a, margin, best_only)
+    rows, others, scores, cosines = scored_edges(graph.forward, a, b, margin, best_only)
+    columns, sources, back_scores, back_cosines = scored_edges(graph.backward, b, a, margin, best_only)
     directions = np.repeat(np.array([FORWARD, BACKWARD], np.uint8), [len(rows), len(columns)])
     everything = Edges(
         np.concatenate([rows, sources]),
@@ -93,7 +93,7 @@ def _edges(graph: Graph, margin: Margin, *, best_only: bool) -> Edges:
     return _united(everything)
 
 
-def _scored(
+def scored_edges(
     neighbours: Neighbours, means: np.ndarray, other_means: np.ndarray, margin: Margin, best_only: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Row, other row, margin and cosine of each edge of one direction, or of each row's best edge."""

@@ -151,6 +151,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     x, y = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((400, 8)).astype(np.float32)
     source, target = from_array(x), from_array(y)
     monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(100, 100, Blocks(64, 64)))
+    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
     calls = []
 
     def dies_in_the_sixth_cell(*args, **kwargs):  # type: ignore[no-untyped-def]
@@ -160,7 +161,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
         return knn_cell(*args, **kwargs)
 
     monkeypatch.setattr(knn, "knn_cell", dies_in_the_sixth_cell)
-    checkpoint = Checkpoint(tmp_path / "state.npz", source, target, 4, every_seconds=0)
+    checkpoint = Checkpoint(tmp_path / "state.npz", source, target, 4)
     with pytest.raises(KeyboardInterrupt):
         knn_graph(source, target, 4, checkpoint=checkpoint)
     graph = knn_graph(source, target, 4, checkpoint=checkpoint)
@@ -168,10 +169,11 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     assert_exact(graph, x, y, 4)
 
 
-def test_a_checkpoint_of_other_vectors_is_ignored(tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_vectors_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
     rng = np.random.default_rng(6)
     x, y = rng.standard_normal((30, 8)).astype(np.float32), rng.standard_normal((40, 8)).astype(np.float32)
-    checkpoint = Checkpoint(tmp_path / "state.npz", from_array(x), from_array(y), 4, every_seconds=0)
+    checkpoint = Checkpoint(tmp_path / "state.npz", from_array(x), from_array(y), 4)
     knn_graph(from_array(x), from_array(y), 4, checkpoint=checkpoint)
     other = from_array(x[::-1].copy())
     assert Checkpoint(tmp_path / "state.npz", other, from_array(y), 4).load() is None
