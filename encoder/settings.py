@@ -35,7 +35,7 @@ def load_settings(model_class: type[Model], path: str | Path, overrides: Sequenc
     if not isinstance(tree, dict):
         raise InputError(f"{path}: settings must be `key: value` lines, not a {type(tree).__name__}")
     for override in overrides:
-        _override(tree, override)
+        apply_override(tree, override)
     return validate_settings(model_class, tree, str(path))
 
 
@@ -47,7 +47,8 @@ def validate_settings(model_class: type[Model], tree: dict[str, Any], where: str
         raise InputError(f"{where}: {_explain(model_class, error)}") from None
 
 
-def _override(tree: dict[str, Any], override: str) -> None:
+def apply_override(tree: dict[str, Any], override: str) -> None:
+    """Set one `a.b=c` in a tree of settings that is not validated yet."""
     path, equals, value = override.partition("=")
     if not equals or not path.strip():
         raise InputError(f"--set {override}: write it as section.key=value")

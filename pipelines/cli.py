@@ -11,6 +11,7 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
+from pipelines.commands import eval as eval_
 from pipelines.commands import export, import_, mine_vectors, prepare, train
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command("prepare")(prepare.command)
 app.command("mine-vectors")(mine_vectors.command)
 app.command("train")(train.command)
+app.command("eval")(eval_.command)
 app.command("export")(export.command)
 app.command("import")(import_.command)
 

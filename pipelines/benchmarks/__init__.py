@@ -1,0 +1,1 @@
+"""Benchmarks of sentence encoders under the published protocols, one module each."""

@@ -1,0 +1,179 @@
+"""Sentence pairs with a similarity, in the forms in which SemEval and others published them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.errors import InputError
+from pipelines.benchmarks.data import DataFolder, Texts, plain
+
+
+class StsSet(NamedTuple):
+    """One dataset: line n of both texts has similarity n."""
+
+    name: str
+    group: str  # STS12 ... STS17, STS22, STS-B, SICK
+    first: Texts
+    second: Texts
+    gold: np.ndarray  # (pairs,) float64, higher is more alike
+
+
+class _Row(NamedTuple):
+    line: int
+    first: str
+    second: str
+    gold: str
+
+
+def read_sets(data: DataFolder, short_gold: bool) -> list[StsSet]:
+    """Every dataset in the folder; training and development parts are left out."""
+    found: list[StsSet] = []
+    for name in data.matching("**/*"):
+        if re.search(r"(?i)(train|dev|trial|readme|license)", name.rsplit("/", 1)[-1]):
+            continue
+        read = _reader(plain(name).rsplit("/", 1)[-1])
+        if read is not None:
+            rows = list(read(data, plain(name), short_gold))
+            found.append(_assemble(data, plain(name), rows))
+    if not found:
+        raise InputError(
+            f"{data.root}: no STS files; known are STS.input.*.txt with STS.gs.*.txt, YEAR/*.test.tsv, sts-test.csv, "
+            "stsb-xx-test.csv, SICK_test_annotated.txt and the STS22 files xx-yy.jsonl or *eval*.csv with its articles"
+        )
+    return found
+
+
+_Reader = Callable[[DataFolder, str, bool], Iterator[_Row]]
+
+
+def _reader(file: str) -> _Reader | None:
+    for pattern, reader in _READERS:
+        if re.fullmatch(pattern, file):
+            return reader
+    return None
+
+
+def _assemble(data: DataFolder, name: str, rows: list[_Row]) -> StsSet:
+    """Rows without gold are left out, as the organisers do."""
+    kept: list[_Row] = []
+    gold: list[float] = []
+    for row in rows:
+        if not row.gold.strip():
+            continue
+        try:
+            gold.append(float(row.gold))
+        except ValueError:
+            raise InputError(f"{data.root / name}, line {row.line}: {row.gold!r} is not a number") from None
+        kept.append(row)
+    if len(kept) < 3:
+        raise InputError(f"{data.root / name}: {len(kept)} pairs have a gold similarity; a correlation needs 3 or more")
+    languages = _languages(name)
+    return StsSet(
+        _set_name(name),
+        _group(name),
+        Texts(f"{name}.1", [row.first for row in kept], languages[0]),
+        Texts(f"{name}.2", [row.second for row in kept], languages[1]),
+        np.array(gold),
+    )
+
+
+def _input_and_gold(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    """SemEval: `STS.input.X.txt` and `STS.gs.X.txt`, in one folder or in folders side by side."""
+    path = PurePosixPath(name)
+    gold_file = path.name.replace("STS.input.", "STS.gs.")
+    places = [path.with_name(gold_file).as_posix(), *sorted(data.matching(f"**/{gold_file}"))]
+    gold_name = next((plain(place) for place in places if data.find(plain(place))), None)
+    if gold_name is None:
+        raise InputError(f"{data.root / name}: its gold {gold_file} is not in {data.root}")
+    sentences = list(data.rows(name, 2, "a line is two sentences"))
+    gold = data.lines(gold_name)
+    if len(gold) > len(sentences) or (len(gold) < len(sentences) and not short_gold):
+        raise InputError(
+            f"{data.root}: {name} has {len(sentences):,} lines, but {gold_name} has {len(gold):,}"
+            + ("; if the gold is of the first lines, set short_gold=true" if len(gold) < len(sentences) else "")
+        )
+    for (number, fields), value in zip(sentences, gold, strict=False):
+        yield _Row(number, fields[0], fields[1], value)
+
+
+def _scored_tsv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    for number, fields in data.rows(name, 3, "a line is similarity and two sentences"):
+        yield _Row(number, fields[1], fields[2], fields[0])
+
+
+def _benchmark_tsv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    what = "a line is genre, file, year, id, similarity and two sentences"
+    for number, fields in data.rows(name, 7, what):
+        yield _Row(number, fields[5], fields[6], fields[4])
+
+
+def _multilingual_csv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    for number, fields in enumerate(csv.reader(data.lines(name)), 1):
+        if len(fields) != 3:
+            raise InputError(f"{data.root / name}, record {number}: {len(fields)} fields, not 2 sentences and a number")
+        yield _Row(number, *fields)
+
+
+def _sick(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    for number, fields in data.rows(name, 5, "a line is id, two sentences, relatedness and entailment"):
+        if number > 1:
+            yield _Row(number, fields[1], fields[2], fields[3])
+
+
+def _jsonl(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    for number, line in enumerate(data.lines(name), 1):
+        try:
+            record = json.loads(line)
+            yield _Row(number, record["sentence1"], record["sentence2"], str(record["score"]))
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{data.root / name}, line {number}: not a JSON object with sentence1, sentence2 and score"
+            ) from None
+
+
+_READERS: tuple[tuple[str, _Reader], ...] = (
+    (r"STS\.input\..*\.txt", _input_and_gold),
+    (r"sts-test\.csv", _benchmark_tsv),
+    (r"stsb-[a-z]{2}-test\.csv", _multilingual_csv),
+    (r"SICK_test.*\.txt", _sick),
+    (r".*\.test\.tsv", _scored_tsv),
+    (r"[a-z]{2}(-[a-z]{2})?\.jsonl", _jsonl),
+)
+
+
+def _set_name(name: str) -> str:
+    parts = plain(name).split("/")
+    file = re.sub(r"^STS\.input\.|\.(test\.tsv|txt|csv|jsonl|tsv)$", "", parts[-1])
+    year = next((part for part in parts[:-1] if re.fullmatch(r"20\d\d", part)), None)
+    return f"{year} {file}" if year else file
+
+
+def _group(name: str) -> str:
+    file = name.rsplit("/", 1)[-1]
+    if file.startswith("stsb-"):
+        return "STS-B multilingual"
+    if file.startswith("sts-test"):
+        return "STS-B"
+    if file.startswith("SICK"):
+        return "SICK"
+    if file.endswith(".jsonl"):
+        return "STS22"
+    year = re.search(r"20(1[2-7])", name)
+    return f"STS{year[1]}" if year else "STS17" if re.search(r"\btrack\d", file) else "other"
+
+
+def _languages(name: str) -> tuple[str | None, str | None]:
+    """From the file name; None for two languages in unknown order (track 4b has English first), English without any."""
+    file = name.rsplit("/", 1)[-1]
+    if match := re.search(r"(?:^|[.\-_])([a-z]{2})-([a-z]{2})\.(?:txt|jsonl)$", file):
+        return (match[1], match[1]) if match[1] == match[2] else (None, None)
+    if match := re.match(r"stsb-([a-z]{2})-", file) or re.match(r"([a-z]{2})\.jsonl", file):
+        return match[1], match[1]
+    return "en", "en"

@@ -1,0 +1,142 @@
+"""A list of benchmarks for one encoder or several, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from encoder.settings import Settings
+from mining.errors import InputError
+from pipelines.benchmarks.base import Result, Score, evaluate
+from pipelines.benchmarks.bucc import Bucc
+from pipelines.benchmarks.classify import Classify
+from pipelines.benchmarks.hubness import HubnessOfSpace
+from pipelines.benchmarks.langid_probe import LangidProbe
+from pipelines.benchmarks.paws import PawsX
+from pipelines.benchmarks.purity import PurityOfClusters
+from pipelines.benchmarks.questions import QuestionRetrieval
+from pipelines.benchmarks.retrieval import Retrieval, Xsim
+from pipelines.benchmarks.samples import Difference, Interval, compare, interval_95
+from pipelines.benchmarks.sources import VectorSource
+from pipelines.benchmarks.sts import Sts
+from pipelines.benchmarks.tatoeba import Tatoeba
+
+Entry = Annotated[
+    Tatoeba
+    | Bucc
+    | Retrieval
+    | Xsim
+    | Sts
+    | Classify
+    | QuestionRetrieval
+    | PurityOfClusters
+    | LangidProbe
+    | PawsX
+    | HubnessOfSpace,
+    Field(discriminator="benchmark"),
+]
+NAMES = (
+    "tatoeba",
+    "bucc",
+    "retrieval",
+    "xsim",
+    "sts",
+    "classify",
+    "questions",
+    "purity",
+    "langid-probe",
+    "paws",
+    "hubness",
+)
+
+
+class Suite(Settings):
+    """The benchmarks to run, in this order."""
+
+    benchmarks: tuple[Entry, ...] = Field(min_length=1)
+
+
+class Measured(NamedTuple):
+    """A headline score of one encoder with its 95% bootstrap interval, where the score is made of items."""
+
+    score: Score
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One headline score of all encoders; differences are to the first encoder."""
+
+    benchmark: str
+    name: str
+    measured: tuple[Measured, ...]
+    differences: tuple[Difference | None, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    encoders: tuple[str, ...]
+    results: tuple[tuple[Result, ...], ...]  # (benchmarks, encoders)
+    lines: tuple[Line, ...]
+
+
+Progress = Callable[[str, str], None]  # benchmark, encoder
+
+
+def run_suite(
+    suite: Suite, sources: Sequence[VectorSource], root: Path, progress: Progress = lambda benchmark, encoder: None
+) -> Report:
+    """Run every benchmark with every encoder; the first mistake in the data ends it."""
+    for benchmark in suite.benchmarks:
+        if not (root / benchmark.data).is_dir():
+            raise InputError(f"{benchmark.label}: there is no folder {root / benchmark.data}")
+    results: list[tuple[Result, ...]] = []
+    lines: list[Line] = []
+    for benchmark in suite.benchmarks:
+        row: list[Result] = []
+        for source in sources:
+            progress(benchmark.label, source.name)
+            row.append(evaluate(benchmark, source, root))
+        results.append(tuple(row))
+        lines += headline_lines(row)
+    return Report(tuple(source.name for source in sources), tuple(results), tuple(lines))
+
+
+def headline_lines(results: Sequence[Result]) -> list[Line]:
+    """The headline scores that all encoders have, with intervals, and comparisons with the first encoder."""
+    tables = [{s.name: s for s in result.outcome.scores if s.headline} for result in results]
+    lines = []
+    for name in tables[0]:
+        scores = [table[name] for table in tables if name in table]
+        if len(scores) == len(tables):
+            lines.append(_line(results[0].benchmark, name, scores))
+    return lines
+
+
+def _line(benchmark: str, name: str, scores: Sequence[Score]) -> Line:
+    replicas = [score.sample.replicas() if score.sample is not None else None for score in scores]
+    measured = tuple(
+        Measured(score, None if drawn is None else interval_95(drawn))
+        for score, drawn in zip(scores, replicas, strict=True)
+    )
+    differences = tuple(
+        _difference(scores[0], score, replicas[0], drawn) for score, drawn in zip(scores, replicas, strict=True)
+    )
+    return Line(benchmark, name, measured, (None, *differences[1:]))
+
+
+def _difference(
+    first: Score, second: Score, drawn_first: NDArray[np.float64] | None, drawn: NDArray[np.float64] | None
+) -> Difference | None:
+    """None where the two were not measured on the same items, so that nothing can be paired."""
+    if first.sample is None or second.sample is None or drawn_first is None or drawn is None:
+        return None
+    if first.sample.sizes() != second.sample.sizes():
+        return None
+    return compare(drawn_first, drawn, second.value - first.value)

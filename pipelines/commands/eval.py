@@ -1,0 +1,149 @@
+"""`twinlode eval`: encoders under the published protocols."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pipelines.benchmarks.base import Attachment
+    from pipelines.benchmarks.suite import Report, Suite
+
+
+def command(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="tatoeba, bucc, retrieval, xsim, sts, classify, questions, purity, langid-probe, paws, hubness, suite"
+        ),
+    ],
+    encoder: Annotated[
+        list[str],
+        typer.Option(
+            help="Checkpoint, Hugging Face or sentence-transformers folder or hub id, or a folder of vectors: X.npy or "
+            "X.arrow for each text file X. Repeat it to compare."
+        ),
+    ],
+    data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],
+    config: Annotated[Path | None, typer.Option(help="The list of benchmarks (YAML) of a suite, see configs/.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a setting, for example languages=[deu,fra].")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write all scores and how they were done; curves go into NAME.files.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+) -> None:
+    """Measure encoders on a benchmark, or on a suite of them.
+
+    Examples: twinlode eval tatoeba --encoder runs/small/best --data tatoeba/v1 --json out.json
+
+    twinlode eval suite --config configs/suite-shared.yaml --data ../shared/data --encoder A --encoder B
+    """
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from pipelines.benchmarks.report import write_json, write_markdown
+    from pipelines.benchmarks.sources import load_source
+    from pipelines.benchmarks.suite import run_suite
+
+    suite = _suite(benchmark, config, set_ or [])
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("loading", total=None)
+        doing = {"now": "loading"}
+
+        def encoding(text: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{doing['now']}: encoding {text}, {done:,} of {total:,}")
+
+        def running(name: str, source: str) -> None:
+            doing["now"] = f"{name} with {source}"
+            bar.update(task, description=doing["now"])
+
+        sources = [load_source(path, encoding, device) for path in encoder]
+        report = run_suite(suite, sources, data, running)
+    if json is not None:
+        write_json(json, report)
+    if markdown is not None:
+        write_markdown(markdown, report)
+    _summarise(Console(), report)
+
+
+def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:
+    """One benchmark is a suite of one."""
+    import difflib
+
+    from encoder.settings import apply_override, load_settings, validate_settings
+    from mining.errors import InputError
+    from pipelines.benchmarks.suite import NAMES, Suite
+
+    if benchmark == "suite":
+        if config is None:
+            raise InputError("a suite needs --config, a YAML list of benchmarks such as configs/suite-shared.yaml")
+        return load_settings(Suite, config, overrides)
+    if benchmark not in NAMES:
+        near = difflib.get_close_matches(benchmark, (*NAMES, "suite"), n=1)
+        raise InputError(
+            f"there is no benchmark {benchmark!r}"
+            + (f"; did you mean {near[0]}?" if near else f"; choose from {', '.join(NAMES)} and suite")
+        )
+    if config is not None:
+        raise InputError(f"--config is for suites; give settings of {benchmark} with --set")
+    entry: dict[str, object] = {"benchmark": benchmark, "data": "."}
+    for override in overrides:
+        apply_override(entry, override)
+    return validate_settings(Suite, {"benchmarks": [entry]}, "--set")
+
+
+def _summarise(console: Console, report: Report) -> None:
+    from rich.table import Table
+
+    from pipelines.benchmarks.report import shown_difference, shown_headline
+
+    table = Table(title="benchmarks, with 95% bootstrap intervals")
+    for heading in ("benchmark", "score", report.encoders[0]):
+        table.add_column(heading, overflow="fold")
+    for name in report.encoders[1:]:
+        table.add_column(name, overflow="fold")
+        table.add_column("difference to the first")
+    for line in report.lines:
+        cells = [line.benchmark, line.name, shown_headline(line.measured[0])]
+        for measured, difference in zip(line.measured[1:], line.differences[1:], strict=True):
+            cells += [shown_headline(measured), shown_difference(difference)]
+        table.add_row(*cells)
+    console.print(table)
+    if len(report.results) == 1:
+        _show_scores(console, report)
+    for results in report.results:
+        for result in results:
+            for choice in result.how.choices:
+                console.print(f"{result.benchmark}: {choice.name}: {choice.value}", style="dim", highlight=False)
+            _show_examples(console, result.outcome.attachments)
+
+
+def _show_scores(console: Console, report: Report) -> None:
+    from rich.table import Table
+
+    from pipelines.benchmarks.report import score_rows
+
+    table = Table(title="all scores")
+    for heading in ("dataset", "metric", *report.encoders):
+        table.add_column(heading, overflow="fold")
+    for row in score_rows(report.results[0]):
+        table.add_row(*row)
+    console.print(table)
+
+
+def _show_examples(console: Console, attachments: list[Attachment]) -> None:
+    """A look at mined pairs that gold does not have: some are gold's mistakes."""
+    for attachment in attachments:
+        if attachment.name.endswith(".not-in-gold"):
+            console.print(f"{attachment.name}, the best of {len(attachment.rows)}:", style="bold")
+            for score, _, _, source, target in attachment.rows[:3]:
+                console.print(f"  {score}\n    {source}\n    {target}", highlight=False, markup=False)
