@@ -78,6 +78,7 @@ class Manifest(_Record):
     request: Request
     shards: list[Shard]
     counters: Counters
+    measures: dict[str, float] = Field(default_factory=dict)  # of the result, such as the recall of a graph
     fingerprint: str
 
     @property
@@ -182,11 +183,15 @@ class Work:
     def finished(self, index: int) -> Shard | None:
         return read_model(self.scratch("shards", f"{index:05d}.json"), Shard)
 
-    def complete(self, shards: Iterable[Shard], counters: Counters) -> Dataset:
+    def complete(
+        self, shards: Iterable[Shard], counters: Counters, measures: Mapping[str, float] | None = None
+    ) -> Dataset:
         """Write the manifest, which makes this a dataset, and clear the scratch files away."""
         shards = sorted(shards, key=lambda shard: shard.index)
         own = fingerprint(self.request.kind, *[f"{shard.rows} {shard.digest}" for shard in shards])
-        manifest = Manifest(request=self.request, shards=shards, counters=counters, fingerprint=own)
+        manifest = Manifest(
+            request=self.request, shards=shards, counters=counters, measures=dict(measures or {}), fingerprint=own
+        )
         write_model(join(self.url, MANIFEST), manifest)
         self.abandon()
         return Dataset(self.url, manifest)

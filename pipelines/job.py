@@ -1,0 +1,139 @@
+"""The whole way from two corpora to pairs: every stage in its folder of one work folder, each resumed or skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mining.filters import FilterSettings
+from mining.margin import Margin
+from mining.retrieval import Retrieval
+from pipelines.cells import Mode
+from pipelines.datasets import Dataset, join
+from pipelines.embed import EmbedSettings, describe_encoder, embed
+from pipelines.graph import GraphSettings, build_graph
+from pipelines.mine import MineSettings, mine
+from pipelines.prepare import PrepareSettings, prepare
+from pipelines.readers import ReadSettings
+from pipelines.runners import RunnerSettings
+from pipelines.seeds import plant, read_seed_pairs
+from pipelines.selection import ThresholdSettings
+
+
+class SideSettings(BaseModel):
+    """One language: its files and how to read them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    inputs: list[str] = Field(min_length=1)
+    read: ReadSettings
+    lang_filter: str = "detect"
+
+
+class JobSettings(BaseModel):
+    """Everything that a mine from text to pairs needs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: SideSettings
+    target: SideSettings
+    encoder: str
+    work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
+    dtype: str = "float32"
+    k: int = Field(default=4, ge=1)
+    mode: Mode = "exact"
+    margin: Margin = Margin.ratio
+    retrieval: Retrieval = Retrieval.max
+    threshold: ThresholdSettings = ThresholdSettings()
+    seed: str | None = Field(default=None, description="known translations for a target precision")
+    filters: FilterSettings = FilterSettings()
+    rows_per_shard: int = Field(default=131_072, ge=1)
+    one_worker_edges: int | None = None
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    accelerator: str | None = None
+
+    @model_validator(mode="after")
+    def _seed(self) -> JobSettings:
+        if (self.threshold.precision is None) != (self.seed is None):
+            raise ValueError("a target precision and seed pairs to calibrate it with go together")
+        return self
+
+
+class JobResult(NamedTuple):
+    """The datasets that a job leaves in its work folder."""
+
+    source: Dataset
+    target: Dataset
+    graph: Dataset
+    pairs: Dataset
+
+
+def mine_corpora(
+    settings: JobSettings,
+    runner: RunnerSettings | None = None,
+    *,
+    quiet: bool = True,
+    report: Callable[[str], None] = lambda stage: None,
+) -> JobResult:
+    """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
+    facts = describe_encoder(settings.encoder)
+    sentences: list[Dataset] = []
+    vectors: list[Dataset] = []
+    plants: list[Dataset] = []
+    for name, side in (("src", settings.source), ("tgt", settings.target)):
+        report(f"prepare {name}")
+        prepare_settings = PrepareSettings(
+            inputs=side.inputs,
+            out=join(settings.work, name),
+            read=side.read,
+            lang_filter=side.lang_filter,
+            encoder=settings.encoder if facts.text else None,
+            rows_per_shard=settings.rows_per_shard,
+        )
+        sentences.append(prepare(prepare_settings, runner, quiet=quiet))
+    for number, (name, side) in enumerate((("src", settings.source), ("tgt", settings.target))):
+        if settings.seed is not None:
+            folder = join(settings.work, f"{name}-seed")
+            plants.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
+    for dataset in (*sentences, *plants):
+        report(f"embed {dataset.url.rsplit('/', 1)[-1]}")
+        vectors.append(embed(_embed_settings(settings, dataset), runner, quiet=quiet))
+    report("graph")
+    graph_settings = GraphSettings(
+        source=[dataset.url for dataset in vectors[0::2]],
+        target=[dataset.url for dataset in vectors[1::2]],
+        out=join(settings.work, "graph"),
+        **settings.model_dump(include={"k", "mode", "device", "threads", "accelerator"}),
+    )
+    graph = build_graph(graph_settings, runner, quiet=quiet)
+    report("mine")
+    pairs = mine(_mine_settings(settings, sentences, plants), runner, quiet=quiet)
+    return JobResult(sentences[0], sentences[1], graph, pairs)
+
+
+def _embed_settings(settings: JobSettings, sentences: Dataset) -> EmbedSettings:
+    common = settings.model_dump(include={"encoder", "dtype", "device", "threads", "accelerator"})
+    return EmbedSettings(sentences=sentences.url, out=f"{sentences.url}-vectors", **common)
+
+
+def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list[Dataset]) -> MineSettings:
+    threshold = settings.threshold
+    if settings.seed is not None:
+        threshold = threshold.model_copy(update={"seed_pairs": len(read_seed_pairs(settings.seed))})
+    everything = [dataset.url for dataset in (*sentences, *plants)]
+    options = {} if settings.one_worker_edges is None else {"one_worker_edges": settings.one_worker_edges}
+    return MineSettings(
+        graph=join(settings.work, "graph"),
+        source=everything[0::2],
+        target=everything[1::2],
+        out=join(settings.work, "pairs"),
+        margin=settings.margin,
+        retrieval=settings.retrieval,
+        threshold=threshold,
+        filters=settings.filters,
+        rows_per_shard=settings.rows_per_shard,
+        **options,
+    )
