@@ -37,6 +37,10 @@ def main() -> None:
         seconds, vectors = timed(lambda part=part: ours.encode(part))
         our_times.append(seconds)
         difference = max(difference, float(np.abs(vectors - expected).max()))
+        print(
+            f"encode: round {number + 1}, {len(part)} sentences: {their_times[-1]:.1f} s, ours {seconds:.1f} s",
+            flush=True,
+        )
     ratios = sorted(b / a for a, b in zip(our_times, their_times, strict=True))
     outside = 1 - sum(inside) / (sum(our_times) * ours.threads)
     print(f"encode: {COUNT} sentences, all-MiniLM-L6-v2, {ours.threads} threads")
