@@ -30,6 +30,7 @@ class _Row(NamedTuple):
     first: str
     second: str
     gold: str
+    languages: str | None = None  # where one file has several pairs of languages
 
 
 def read_sets(data: DataFolder, short_gold: bool) -> list[StsSet]:
@@ -41,7 +42,9 @@ def read_sets(data: DataFolder, short_gold: bool) -> list[StsSet]:
         read = _reader(plain(name).rsplit("/", 1)[-1])
         if read is not None:
             rows = list(read(data, plain(name), short_gold))
-            found.append(_assemble(data, plain(name), rows))
+            for languages in sorted({row.languages or "" for row in rows}) or [""]:
+                part = [row for row in rows if (row.languages or "") == languages]
+                found.append(_assemble(data, plain(name), languages, part))
     if not found:
         raise InputError(
             f"{data.root}: no STS files; known are STS.input.*.txt with STS.gs.*.txt, YEAR/*.test.tsv, sts-test.csv, "
@@ -60,7 +63,7 @@ def _reader(file: str) -> _Reader | None:
     return None
 
 
-def _assemble(data: DataFolder, name: str, rows: list[_Row]) -> StsSet:
+def _assemble(data: DataFolder, name: str, languages: str, rows: list[_Row]) -> StsSet:
     """Rows without gold are left out, as the organisers do."""
     kept: list[_Row] = []
     gold: list[float] = []
@@ -74,12 +77,13 @@ def _assemble(data: DataFolder, name: str, rows: list[_Row]) -> StsSet:
         kept.append(row)
     if len(kept) < 3:
         raise InputError(f"{data.root / name}: {len(kept)} pairs have a gold similarity; a correlation needs 3 or more")
-    languages = _languages(name)
+    codes = _languages(f"{languages}.jsonl" if languages else name)
+    base = f"{name}.{languages}" if languages else name
     return StsSet(
-        _set_name(name),
+        languages or _set_name(name),
         _group(name),
-        Texts(f"{name}.1", [row.first for row in kept], languages[0]),
-        Texts(f"{name}.2", [row.second for row in kept], languages[1]),
+        Texts(f"{base}.1", [row.first for row in kept], codes[0]),
+        Texts(f"{base}.2", [row.second for row in kept], codes[1]),
         np.array(gold),
     )
 
@@ -138,6 +142,35 @@ def _jsonl(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
             ) from None
 
 
+def _articles(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    """STS22 as SemEval published it: pairs of article ids, the articles as `ID.json` with title and text.
+
+    Pairs of which an article could not be downloaded any more are left out. `Overall` is 1 for the same story and 4 for
+    unrelated ones, so it is negated.
+    """
+    articles = {path.rsplit("/", 1)[-1].removesuffix(".json"): path for path in data.matching("**/*.json")}
+    for number, record in enumerate(csv.DictReader(data.lines(name)), 2):
+        try:
+            ids = record["pair_id"].split("_")
+            languages = "-".join((record["url1_lang"], record["url2_lang"]))
+            overall = -float(record["Overall"])
+        except (KeyError, ValueError, TypeError):
+            raise InputError(
+                f"{data.root / name}, line {number}: no pair_id, url1_lang, url2_lang or Overall; gold is needed"
+            ) from None
+        if len(ids) == 2 and all(one in articles for one in ids):
+            first, second = (_article(data, articles[one]) for one in ids)
+            yield _Row(number, first, second, str(overall), languages)
+
+
+def _article(data: DataFolder, name: str) -> str:
+    try:
+        record = json.loads("\n".join(data.lines(name)))
+        return " ".join(f"{record.get('title') or ''} {record.get('text') or ''}".split())
+    except (ValueError, AttributeError):
+        raise InputError(f"{data.root / name}: not a JSON object with title and text") from None
+
+
 _READERS: tuple[tuple[str, _Reader], ...] = (
     (r"STS\.input\..*\.txt", _input_and_gold),
     (r"sts-test\.csv", _benchmark_tsv),
@@ -145,6 +178,7 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     (r"SICK_test.*\.txt", _sick),
     (r".*\.test\.tsv", _scored_tsv),
     (r"[a-z]{2}(-[a-z]{2})?\.jsonl", _jsonl),
+    (r"(semeval-2022|final_evaluation).*\.csv", _articles),
 )
 
 
@@ -163,7 +197,7 @@ def _group(name: str) -> str:
         return "STS-B"
     if file.startswith("SICK"):
         return "SICK"
-    if file.endswith(".jsonl"):
+    if file.endswith(".jsonl") or file.startswith(("semeval-2022", "final_evaluation")):
         return "STS22"
     year = re.search(r"20(1[2-7])", name)
     return f"STS{year[1]}" if year else "STS17" if re.search(r"\btrack\d", file) else "other"

@@ -1,0 +1,65 @@
+"""Vectors by encoders and from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoder import Encoder
+from encoder.models import BagSettings
+from mining.errors import InputError
+from mining.vectors import write_vectors
+from pipelines.benchmarks.data import Texts
+from pipelines.benchmarks.sources import EncodedTexts, VectorFolder, load_source
+from tests.encoder.fixtures import write_checkpoint
+
+TEXTS = Texts("sub/a.de", ["das haus", "der fluss", "das haus"], "de")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("source") / "bag", BagSettings(dim=16))
+
+
+def test_a_text_is_encoded_once_for_each_language(checkpoint: Path) -> None:
+    reported: list[str] = []
+    source = load_source(str(checkpoint), lambda text, done, total: reported.append(text))
+    assert isinstance(source, EncodedTexts)
+    first = source.vectors(TEXTS)
+    np.testing.assert_array_equal(first, Encoder.load(checkpoint).encode(TEXTS.lines, "de"))
+    assert source.vectors(Texts("another name", TEXTS.lines, "de")) is first
+    assert source.vectors(Texts("a.en", TEXTS.lines, "en")) is not first
+    assert reported == ["sub/a.de", "a.en"]
+    assert source.truncation.endswith("tokens") and len(source.fingerprint) == 32
+    assert source.vectors(Texts("none", [], "de")).shape == (0, first.shape[1])
+
+
+@pytest.mark.parametrize("ending", [".npy", ".arrow"])
+def test_precomputed_vectors(tmp_path: Path, ending: str) -> None:
+    vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
+    (tmp_path / "sub").mkdir()
+    if ending == ".npy":
+        np.save(tmp_path / "sub/a.de.npy", vectors)
+    else:
+        write_vectors(str(tmp_path / "sub/a.de.arrow"), np.arange(3), vectors)
+    source = load_source(str(tmp_path))
+    assert isinstance(source, VectorFolder)
+    np.testing.assert_array_equal(source.vectors(TEXTS), vectors)
+    with pytest.raises(InputError, match="3 vectors, but the text has 1 lines"):
+        source.vectors(Texts("sub/a.de", ["das haus"]))
+    with pytest.raises(InputError, match=r"b\.de\.npy: no such file; precomputed vectors of b\.de \(1 sentences\)"):
+        source.vectors(Texts("b.de", ["das haus"]))
+
+
+def test_fingerprint_of_a_vector_folder_follows_its_content(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((2, 2), np.float32))
+    before = VectorFolder(tmp_path).fingerprint
+    np.save(tmp_path / "a.npy", np.full((2, 2), 2, np.float32))
+    assert VectorFolder(tmp_path).fingerprint != before
+
+
+def test_an_empty_folder_is_no_encoder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="neither a checkpoint"):
+        load_source(str(tmp_path))
