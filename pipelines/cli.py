@@ -11,8 +11,8 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
+from pipelines.commands import embed, export, graph, import_, mine, mine_vectors, prepare, train
 from pipelines.commands import eval as eval_
-from pipelines.commands import export, import_, mine_vectors, prepare, train
 
 app = typer.Typer(
     name="twinlode",
@@ -23,6 +23,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("prepare")(prepare.command)
+app.command("embed")(embed.command)
+app.command("graph")(graph.command)
+app.command("mine")(mine.command)
 app.command("mine-vectors")(mine_vectors.command)
 app.command("train")(train.command)
 app.command("eval")(eval_.command)

@@ -23,7 +23,7 @@ from mining.vectors import write_vectors
 from pipelines.datasets import Counters, Dataset, Request, Shard, Work, begin, fingerprint, open_dataset
 from pipelines.dead_letters import DeadLetter, read_dead_letters, write_dead_letters
 from pipelines.progress import Phase, Watch, finished_files
-from pipelines.runners import RunnerSettings, run
+from pipelines.runners import Runner, RunnerSettings, run
 from pipelines.sentences import read_shard, tokens_of
 
 NAMESPACE = "twinlode.embed"
@@ -190,7 +190,7 @@ def _tokens(encoder: Encoder, table: pa.Table) -> Tokens:
     return encoder.tokenize(table["text"].to_pylist(), languages[0] if len(languages) == 1 else None)
 
 
-def embed(settings: EmbedSettings, runner: RunnerSettings | None = None, *, quiet: bool = True) -> Dataset:
+def embed(settings: EmbedSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
     """Make the vectors dataset `settings.out`, or continue to, or find it complete."""
     transform = Embed(settings)
     work = start(settings, transform.facts)

@@ -15,7 +15,7 @@ from mining.graph import write_neighbours
 from pipelines.cells import SAMPLE, Cell, Mode, VectorShard, make_cell, merge_cells, opened
 from pipelines.datasets import Counters, Dataset, Request, Shard, Work, begin, fingerprint, join, open_dataset
 from pipelines.progress import Phase, Watch
-from pipelines.runners import RunnerSettings, run
+from pipelines.runners import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.graph"
 Direction = Literal["forward", "backward"]
@@ -123,7 +123,7 @@ class MergedShard(BaseModel):
     total: int
 
 
-def build_graph(settings: GraphSettings, runner: RunnerSettings | None = None, *, quiet: bool = True) -> Dataset:
+def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
     """Make the graph dataset `settings.out`, or continue to, or find it complete."""
     work = start(settings)
     if isinstance(work, Dataset):

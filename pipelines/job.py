@@ -17,7 +17,7 @@ from pipelines.graph import GraphSettings, build_graph
 from pipelines.mine import MineSettings, mine
 from pipelines.prepare import PrepareSettings, prepare
 from pipelines.readers import ReadSettings
-from pipelines.runners import RunnerSettings
+from pipelines.runners import Runner, accelerator_of, require_reachable
 from pipelines.seeds import plant, read_seed_pairs
 from pipelines.selection import ThresholdSettings
 
@@ -53,7 +53,6 @@ class JobSettings(BaseModel):
     one_worker_edges: int | None = None
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1)
-    accelerator: str | None = None
 
     @model_validator(mode="after")
     def _seed(self) -> JobSettings:
@@ -73,12 +72,13 @@ class JobResult(NamedTuple):
 
 def mine_corpora(
     settings: JobSettings,
-    runner: RunnerSettings | None = None,
+    runner: Runner | None = None,
     *,
     quiet: bool = True,
     report: Callable[[str], None] = lambda stage: None,
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
+    require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
     facts = describe_encoder(settings.encoder)
     sentences: list[Dataset] = []
     vectors: list[Dataset] = []
@@ -100,13 +100,14 @@ def mine_corpora(
             plants.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
     for dataset in (*sentences, *plants):
         report(f"embed {dataset.url.rsplit('/', 1)[-1]}")
-        vectors.append(embed(_embed_settings(settings, dataset), runner, quiet=quiet))
+        vectors.append(embed(_embed_settings(settings, dataset, runner), runner, quiet=quiet))
     report("graph")
     graph_settings = GraphSettings(
         source=[dataset.url for dataset in vectors[0::2]],
         target=[dataset.url for dataset in vectors[1::2]],
         out=join(settings.work, "graph"),
-        **settings.model_dump(include={"k", "mode", "device", "threads", "accelerator"}),
+        accelerator=accelerator_of(runner),
+        **settings.model_dump(include={"k", "mode", "device", "threads"}),
     )
     graph = build_graph(graph_settings, runner, quiet=quiet)
     report("mine")
@@ -114,9 +115,10 @@ def mine_corpora(
     return JobResult(sentences[0], sentences[1], graph, pairs)
 
 
-def _embed_settings(settings: JobSettings, sentences: Dataset) -> EmbedSettings:
-    common = settings.model_dump(include={"encoder", "dtype", "device", "threads", "accelerator"})
-    return EmbedSettings(sentences=sentences.url, out=f"{sentences.url}-vectors", **common)
+def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | None) -> EmbedSettings:
+    common = settings.model_dump(include={"encoder", "dtype", "device", "threads"})
+    out = f"{sentences.url}-vectors"
+    return EmbedSettings(sentences=sentences.url, out=out, accelerator=accelerator_of(runner), **common)
 
 
 def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list[Dataset]) -> MineSettings:

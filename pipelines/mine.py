@@ -53,7 +53,7 @@ from pipelines.pair_shards import (
     write_pair_shard,
 )
 from pipelines.progress import Phase, Watch, finished_files
-from pipelines.runners import RunnerSettings, run
+from pipelines.runners import Runner, RunnerSettings, run
 from pipelines.selection import Selected, ThresholdSettings, select, selection_url
 
 NAMESPACE = "twinlode.mine"
@@ -161,7 +161,7 @@ def _each(elements: list) -> list:
     return elements
 
 
-def mine(settings: MineSettings, runner: RunnerSettings | None = None, *, quiet: bool = True) -> Dataset:
+def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
     """Make the pairs dataset `settings.out`, or continue to, or find it complete."""
     work = start(settings)
     if isinstance(work, Dataset):

@@ -35,7 +35,7 @@ from pipelines.pieces import load_text_encoder, text_encoder_input
 from pipelines.progress import Phase, Watch, finished_files
 from pipelines.readers import Block, ReadSettings, cut_file, expand, read_block
 from pipelines.readers.streams import is_compressed
-from pipelines.runners import RunnerSettings, run
+from pipelines.runners import Runner, RunnerSettings, run
 from pipelines.sentences import write_shard
 from pipelines.shards import ShardPlan, plan_shards, shard_table
 
@@ -182,7 +182,7 @@ class WriteShard(beam.DoFn):
         yield shard
 
 
-def prepare(settings: PrepareSettings, runner: RunnerSettings | None = None, *, quiet: bool = True) -> Dataset:
+def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
     """Make the dataset `settings.out`, or continue to, or find it complete.
 
     Example::

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipelines.commands.options import RunnerOption, RunnerSetOption
+
 if TYPE_CHECKING:
     from pipelines.datasets import Dataset
 
@@ -29,10 +31,8 @@ def command(
     rows_per_shard: Annotated[int, typer.Option(help="Sentences in each shard.")] = 131_072,
     block_mb: Annotated[float, typer.Option(help="Size of the pieces of work that files are cut into.")] = 16,
     memory_mb: Annotated[int, typer.Option(help="Memory for finding duplicates, in each worker.")] = 512,
-    runner: Annotated[str, typer.Option(help="Where to run: local.")] = "local",
-    processes: Annotated[
-        int | None, typer.Option(help="Local worker processes; at most one a core unless told.")
-    ] = None,
+    runner: RunnerOption = "local",
+    runner_set: RunnerSetOption = None,
 ) -> None:
     """Read, clean, filter by language, deduplicate and number the sentences of a corpus.
 
@@ -45,7 +45,7 @@ def command(
     logging.getLogger().setLevel(logging.ERROR)  # Beam warns of optional packages when it is imported
     from encoder.settings import validate_settings
     from pipelines.prepare import PrepareSettings, prepare
-    from pipelines.runners import RunnerSettings
+    from pipelines.runners import load_runner, require_reachable
 
     read: dict[str, Any] = {"lang": lang, "format": format, "column": column, "ref_column": ref_column}
     tree = {
@@ -60,7 +60,8 @@ def command(
         "memory_mb": memory_mb,
     }
     settings = validate_settings(PrepareSettings, tree, "prepare")
-    where = validate_settings(RunnerSettings, {"name": runner, "processes": processes}, "runner")
+    where = load_runner(runner, runner_set or [])
+    require_reachable(where, [*inputs, out])
     summarise(prepare(settings, where, quiet=False))
 
 

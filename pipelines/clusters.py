@@ -1,0 +1,158 @@
+"""Runners beyond this machine: Flink and Spark through Beam's portable runners, and Google Cloud Dataflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Literal
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api.beam_runner_api_pb2 import Pipeline
+from apache_beam.transforms.environments import DockerEnvironment
+from pydantic import BaseModel, ConfigDict, Field
+
+from mining.errors import InputError
+from mining.files import local_path
+
+
+class PortableSettings(BaseModel):
+    """What Flink and Spark share: where jobs are submitted, and where the Python workers run.
+
+    `LOOPBACK` runs them in the submitting process, for a cluster on the same machine. `EXTERNAL` takes them from a
+    worker pool beside each task manager (`python -m apache_beam.runners.worker.worker_pool_main`), whose address is
+    `environment_config`. `DOCKER` starts the image `environment_config` on each task manager.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_endpoint: str | None = Field(default=None, description="a job server that runs already, host:port")
+    job_server_jar: str | None = Field(default=None, description="Beam's job server; from Maven Central unless given")
+    environment: Literal["LOOPBACK", "EXTERNAL", "DOCKER"] = "LOOPBACK"
+    environment_config: str | None = None
+    parallelism: int | None = Field(default=None, ge=1)
+
+    def common_flags(self) -> list[str]:
+        flags = [f"--environment_type={self.environment}"]
+        if self.environment_config:
+            flags.append(f"--environment_config={self.environment_config}")
+        if self.job_endpoint:
+            flags += ["--runner=PortableRunner", f"--job_endpoint={self.job_endpoint}"]
+        if self.parallelism:
+            flags.append(f"--parallelism={self.parallelism}")
+        return flags
+
+
+class FlinkSettings(PortableSettings):
+    """A Flink cluster by the address of its REST service."""
+
+    name: Literal["flink"] = "flink"
+    master: str = "localhost:8081"
+    version: Literal["1.19", "1.20", "2.0", "2.1", "2.2"] = "2.2"
+
+    def flags(self) -> list[str]:
+        flags = self.common_flags()
+        if not self.job_endpoint:
+            flags += ["--runner=FlinkRunner", f"--flink_master={self.master}", f"--flink_version={self.version}"]
+            flags += [f"--flink_job_server_jar={self.job_server_jar}"] if self.job_server_jar else []
+        return flags
+
+
+class SparkSettings(PortableSettings):
+    """A Spark cluster by its master."""
+
+    name: Literal["spark"] = "spark"
+    master: str = "spark://localhost:7077"
+
+    def flags(self) -> list[str]:
+        flags = self.common_flags()
+        if not self.job_endpoint:
+            flags += ["--runner=SparkRunner", f"--spark_master_url={self.master}"]
+            flags += [f"--spark_job_server_jar={self.job_server_jar}"] if self.job_server_jar else []
+        return flags
+
+
+_NEEDED = {
+    "project": "the Google Cloud project that pays",
+    "region": "the region that the workers run in, such as europe-west4",
+    "temp_location": "a gs:// folder for Beam's own files",
+    "container": "the worker image, built from configs/runners/dataflow/Dockerfile",
+}
+
+
+class DataflowSettings(BaseModel):
+    """Google Cloud Dataflow; the accelerator is asked for by `Embed` and `Graph` only."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["dataflow"] = "dataflow"
+    project: str | None = None
+    region: str | None = None
+    temp_location: str | None = None
+    container: str | None = None
+    machine_type: str = "n1-standard-8"
+    accelerator: str = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
+    max_workers: int = Field(default=16, ge=1)
+    disk_gb: int = Field(default=100, ge=20)
+    service_account: str | None = None
+    network: str | None = None
+    job_name: str | None = None
+
+    def flags(self) -> list[str]:
+        self.require_complete()
+        flags = {
+            "runner": "DataflowRunner",
+            "project": self.project,
+            "region": self.region,
+            "temp_location": self.temp_location,
+            "sdk_container_image": self.container,
+            "sdk_location": "container",
+            "machine_type": self.machine_type,
+            "max_num_workers": self.max_workers,
+            "disk_size_gb": self.disk_gb,
+            "service_account_email": self.service_account,
+            "network": self.network,
+            "job_name": self.job_name,
+            # An encoder and a vector shard take gigabytes; one process a machine shares them between its threads.
+            "experiments": "no_use_multiple_sdk_containers",
+        }
+        return [f"--{name}={value}" for name, value in flags.items() if value is not None]
+
+    def require_complete(self) -> None:
+        """One sentence for each setting that is missing."""
+        missing = [f"`{name}` is missing: {what}" for name, what in _NEEDED.items() if not getattr(self, name)]
+        if self.temp_location and not self.temp_location.startswith("gs://"):
+            missing.append(f"`temp_location` must be a gs:// folder, not {self.temp_location}")
+        if missing:
+            raise InputError(f"dataflow: {'; '.join(missing)}; set them in configs/runners/dataflow.yaml")
+
+    def require_remote(self, urls: Iterable[str]) -> None:
+        """Refuse files that a worker in the cloud cannot read."""
+        for url in urls:
+            if local_path(url) is not None:
+                raise InputError(f"{url} is on this machine, where Dataflow workers cannot reach it; give a gs:// URL")
+
+
+ClusterSettings = FlinkSettings | SparkSettings | DataflowSettings
+
+
+def run_on_cluster(transform: beam.PTransform, settings: ClusterSettings) -> None:
+    """Run a root transform to its end."""
+    flags = settings.flags()
+    if isinstance(settings, DataflowSettings):
+        _require_gcp()
+    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
+        pipeline | transform
+
+
+def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> Pipeline:
+    """The pipeline as it is sent to Dataflow, to look at without an account."""
+    settings.require_complete()
+    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    pipeline | transform
+    return pipeline.to_runner_api(default_environment=DockerEnvironment.from_container_image(settings.container or ""))
+
+
+def _require_gcp() -> None:
+    if not all(find_spec(name) for name in ("apitools", "gcsfs")):
+        raise InputError("Dataflow needs Google's libraries: pip install 'twinlode[gcp]'")
