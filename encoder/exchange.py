@@ -66,7 +66,8 @@ def _writer(found: Checkpoint, form: Format, path: Path) -> tuple[str, Callable[
     if form == "huggingface":
         why = "segments words" if segments else f"is a {model.settings.kind} with no Hugging Face architecture"
         raise InputError(f"{path}: this encoder {why}; export it with --format sentence-transformers")
-    if isinstance(model, Bag) and model.bigrams is None and not segments:
+    # hashed features beside the tokens, whatever they are, have no place in a static embedding
+    if isinstance(model, Bag) and [name for name, _ in model.named_parameters()] == ["tokens.weight"] and not segments:
         return "static embedding", lambda folder: _write_static(folder, model, text)
     return "twinlode", lambda folder: _write_twinlode(folder, path)
 
