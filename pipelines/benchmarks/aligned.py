@@ -55,7 +55,7 @@ def sampled_queries(path: Path, name: str, queries: int, candidates: int, seed: 
     kept = list({target: (source, target) for source, target in reversed(pairs)}.values())[::-1]
     if len(kept) < 2:
         raise InputError(f"{path}: {len(kept)} distinct pairs; retrieval needs two or more")
-    base = f"{plain(name)}.sample-{candidates}-seed-{seed}"
+    base = f"{name}.sample-{candidates}-seed-{seed}"
     count = min(queries, len(kept))
     return Queries(
         stem,

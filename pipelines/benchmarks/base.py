@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +101,8 @@ class Benchmark(Settings):
 def evaluate(benchmark: Benchmark, source: VectorSource, root: Path = Path()) -> Result:
     """Run one benchmark and write down how it was done."""
     begin = time.perf_counter()
-    data = DataFolder(root / benchmark.data)
+    inside = PurePosixPath(benchmark.data).as_posix()
+    data = DataFolder(root / benchmark.data, "" if inside == "." else f"{inside}/")
     outcome = benchmark.run(source, data)
     how = HowDone(
         settings=benchmark.model_dump(mode="json"),

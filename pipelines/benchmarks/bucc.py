@@ -43,7 +43,8 @@ class Mined:
 class Bucc(Benchmark):
     """The published BUCC 2017/2018 folders, or the same without split names.
 
-    `train` is the folder of the training side where it is another one; else the `.training` files of `data` are it.
+    `train` is the folder of the training side where it is another one (its texts are called `train/...`); else the
+    `.training` files of `data` are it.
     Without any training gold, or without test gold (BUCC never published it), only the same-gold figure exists.
     """
 
@@ -105,7 +106,7 @@ class Bucc(Benchmark):
         """The training side if there is one, and what is reported on."""
         training: Comparable | None = None
         if self.train is not None:
-            elsewhere = DataFolder(_beside(data.root, self.train), data.digests)
+            elsewhere = DataFolder(_beside(data.root, self.train), f"{data.prefix}train/", data.digests)
             split = next((s for s in ("training", "only") if has_split(elsewhere, pair, s)), None)
             if split is None:
                 raise InputError(f"{elsewhere.root}: no training corpora of {pair} with gold")

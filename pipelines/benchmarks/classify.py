@@ -63,7 +63,7 @@ class Classify(Benchmark):
         if len(classes) < 2:
             raise InputError(f"{data.root / name}: every text has the label {classes[0]!r}; two labels are needed")
         train, dev = self._training(source, data, code, labelled, classes)
-        ready = {test: _examples(source, data, found, classes) for test, found in tests.items()}
+        ready = {test: _examples(source, found, classes) for test, found in tests.items()}
         settings = MlpSettings(self.hidden, self.dropout, self.learning_rate, self.batch, self.epochs)
         networks = [train_mlp(train, dev, len(classes), settings, seed) for seed in range(self.seeds)]
         scores = []
@@ -77,10 +77,10 @@ class Classify(Benchmark):
     def _training(
         self, source: VectorSource, data: DataFolder, code: str, labelled: Labelled, classes: list[str]
     ) -> tuple[Examples, Examples]:
-        train = _examples(source, data, labelled, classes)
+        train = _examples(source, labelled, classes)
         held = data.matching(self.dev.replace("{lang}", code))
         if held:
-            return train, _examples(source, data, read_labelled(data, held[0], code), classes)
+            return train, _examples(source, read_labelled(data, held[0], code), classes)
         order = np.random.default_rng(0).permutation(len(train.labels))
         cut = max(1, len(order) // 10)
         parts = [Examples(train.vectors[rows], train.labels[rows]) for rows in (order[cut:], order[:cut])]
@@ -93,5 +93,5 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, lengths, out=np.zeros_like(vectors, np.float32), where=lengths > 0)
 
 
-def _examples(source: VectorSource, data: DataFolder, labelled: Labelled, classes: list[str]) -> Examples:
-    return Examples(unit_rows(source.vectors(labelled.texts)), codes(data, labelled, classes))
+def _examples(source: VectorSource, labelled: Labelled, classes: list[str]) -> Examples:
+    return Examples(unit_rows(source.vectors(labelled.texts)), codes(labelled, classes))

@@ -78,7 +78,7 @@ def _side(data: DataFolder, pair: str, split: str, lang: str) -> tuple[list[str]
         seen: set[str] = set()
         number, repeated = next((n, i) for n, i in enumerate(ids, 1) if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise InputError(f"{data.root / name}, line {number}: the id {repeated} was there before; ids must differ")
-    return ids, Texts(plain(name), lines, lang)
+    return ids, Texts(data.named(name), lines, lang)
 
 
 def _file(data: DataFolder, pair: str, split: str, ending: str) -> str | None:

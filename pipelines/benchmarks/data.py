@@ -38,9 +38,13 @@ class Texts:
 
 @dataclass
 class DataFolder:
-    """A folder with the files of a benchmark; remembers a hash of each file that was read."""
+    """A folder with the files of a benchmark; remembers a hash of each file that was read.
+
+    `prefix` tells apart files of one name in several folders, in the hash and in the names of texts.
+    """
 
     root: Path
+    prefix: str = ""
     digests: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,18 +79,22 @@ class DataFolder:
             raise InputError(f"{self.root}: no file is called like {template!r}")
         return found
 
+    def named(self, name: str) -> str:
+        """What the texts of a file are called: its path without the ending of its compression."""
+        return self.prefix + plain(name)
+
     def lines(self, name: str) -> list[str]:
         """All lines of a file that must exist, compressed or not."""
         found = self.find(name)
         if found is None:
             raise InputError(f"{self.root / name}: no such file")
         lines = list(iterate_lines(str(self.root / found)))
-        self.digests[found] = _digest(lines)
+        self.digests[self.named(found)] = _digest(lines)
         return lines
 
     def texts(self, name: str, lang: str | None) -> Texts:
         """A file of one sentence a line; an empty one is an error."""
-        texts = Texts(plain(name), self.lines(name), lang)
+        texts = Texts(self.named(name), self.lines(name), lang)
         if not texts.lines:
             raise InputError(f"{self.root / name}: the file is empty; there is nothing to evaluate for {lang or name}")
         return texts
@@ -101,7 +109,7 @@ class DataFolder:
 
     def digest(self) -> str:
         """One hash of the names and contents of all that was read."""
-        return _digest(f"{plain(name)} {self.digests[name]}" for name in sorted(self.digests))
+        return _digest(f"{name} {self.digests[name]}" for name in sorted(self.digests))
 
 
 def plain(name: str) -> str:

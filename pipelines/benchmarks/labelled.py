@@ -12,6 +12,7 @@ from pipelines.benchmarks.data import DataFolder, Texts, plain
 
 
 class Labelled(NamedTuple):
+    path: str  # for messages
     texts: Texts
     labels: list[str]
 
@@ -22,16 +23,16 @@ def read_labelled(data: DataFolder, name: str, lang: str | None) -> Labelled:
     labels, lines = read(data, plain(name))
     if not labels:
         raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {lang or name}")
-    return Labelled(Texts(plain(name), lines, lang), labels)
+    return Labelled(str(data.root / name), Texts(data.named(name), lines, lang), labels)
 
 
-def codes(data: DataFolder, labelled: Labelled, classes: list[str]) -> np.ndarray:
+def codes(labelled: Labelled, classes: list[str]) -> np.ndarray:
     """Label numbers; a label that training did not have is an error."""
     number = {label: code for code, label in enumerate(classes)}
     for line, label in enumerate(labelled.labels, 1):
         if label not in number:
             raise InputError(
-                f"{data.root / labelled.texts.name}, line {line}: the label {label!r} is not in the training data, "
+                f"{labelled.path}, line {line}: the label {label!r} is not in the training data, "
                 f"which has {', '.join(classes[:20])}"
             )
     return np.array([number[label] for label in labelled.labels])

@@ -74,6 +74,6 @@ def _read(source: VectorSource, data: DataFolder, name: str, lang: str) -> _Pair
     for number, fields in rows:
         if fields[3] not in ("0", "1"):
             raise InputError(f"{data.root / name}, line {number}: the label is {fields[3]!r}, not 0 or 1")
-    sides = (Texts(f"{name}.{side}", [fields[side] for _, fields in rows], lang) for side in (1, 2))
+    sides = (Texts(f"{data.named(name)}.{side}", [fields[side] for _, fields in rows], lang) for side in (1, 2))
     first, second = (source.vectors(side) for side in sides)
     return _Pairs(cosines(first, second), np.array([fields[3] == "1" for _, fields in rows]))

@@ -87,7 +87,7 @@ def _read(data: DataFolder, name: str, code: str) -> Questions:
         answers.append(frozenset(normalised_answer(str(a)) for a in (given if isinstance(given, list) else [given])))
     if not questions:
         raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {code}")
-    return Questions(Texts(name, questions, code), answers)
+    return Questions(Texts(data.named(name), questions, code), answers)
 
 
 def _mkqa(data: DataFolder, name: str, lines: list[str], code: str, answer_language: str) -> Questions:
@@ -108,7 +108,7 @@ def _mkqa(data: DataFolder, name: str, lines: list[str], code: str, answer_langu
             answers.append(frozenset(normalised_answer(str(text)) for text in texts))
     if not questions:
         raise InputError(f"{data.root / name}: no question has an answer in {answer_language}")
-    return Questions(Texts(f"{plain(name)}.{code}", questions, code), answers)
+    return Questions(Texts(f"{data.named(name)}.{code}", questions, code), answers)
 
 
 def _record(data: DataFolder, name: str, number: int, line: str) -> dict[str, Any]:

@@ -45,8 +45,10 @@ class Retrieval(Benchmark):
         files = data.matching("*-*.tsv")
         for name in files:
             path = data.root / name
-            found = sampled_queries(path, name, self.queries, self.candidates, self.seed)
-            data.digests[name] = f"{found.queries.digest} {found.candidates.digest}"  # of the sample, not gigabytes
+            found = sampled_queries(path, data.named(name), self.queries, self.candidates, self.seed)
+            data.digests[data.named(name)] = (
+                f"{found.queries.digest} {found.candidates.digest}"  # of the sample, not gigabytes
+            )
             yield found
         if files:
             return

@@ -13,6 +13,7 @@ import xxhash
 from encoder import Encoder
 from encoder.checkpoint import file_hash, is_checkpoint
 from mining.errors import InputError
+from mining.files import atomic_text
 from mining.vectors import open_vectors
 from pipelines.benchmarks.data import Texts
 
@@ -66,6 +67,7 @@ class VectorFolder:
     """Vectors computed elsewhere: those of the text file `X` are in `X.npy` or `X.arrow`, under the same folders.
 
     Of a file with two columns of sentences (STS, PAWS-X) they are in `X.1.npy` and `X.2.npy`; X has no .xz or .gz.
+    `TextWriter` writes all texts that a benchmark needs vectors of.
     """
 
     truncation = "unknown (precomputed vectors)"
@@ -83,6 +85,23 @@ class VectorFolder:
                 f"({len(texts):,} sentences) must be there, as .npy or .arrow"
             )
         return np.asarray(open_vectors(str(path), rows=len(texts)).stored, np.float32)
+
+
+class TextWriter:
+    """Writes the texts of a benchmark where `VectorFolder` will look for their vectors; its own vectors are noise."""
+
+    name, fingerprint, truncation = "none", "none", "none"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written: dict[str, int] = {}
+
+    def vectors(self, texts: Texts) -> np.ndarray:
+        with atomic_text(str(self.folder / texts.name)) as stream:
+            # A line feed inside a text would shift all that follow.
+            stream.writelines(" ".join(line.splitlines()) + "\n" for line in texts.lines)
+        self.written[texts.name] = len(texts)
+        return np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
 
 
 def load_source(path: str, report: Report = lambda text, done, total: None, device: str = "auto") -> VectorSource:

@@ -78,7 +78,7 @@ def _assemble(data: DataFolder, name: str, languages: str, rows: list[_Row]) -> 
     if len(kept) < 3:
         raise InputError(f"{data.root / name}: {len(kept)} pairs have a gold similarity; a correlation needs 3 or more")
     codes = _languages(f"{languages}.jsonl" if languages else name)
-    base = f"{name}.{languages}" if languages else name
+    base = data.named(f"{name}.{languages}" if languages else name)
     return StsSet(
         languages or _set_name(name),
         _group(name),

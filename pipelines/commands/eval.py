@@ -21,14 +21,18 @@ def command(
             help="tatoeba, bucc, retrieval, xsim, sts, classify, questions, purity, langid-probe, paws, hubness, suite"
         ),
     ],
+    data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],
     encoder: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="Checkpoint, Hugging Face or sentence-transformers folder or hub id, or a folder of vectors: X.npy or "
             "X.arrow for each text file X. Repeat it to compare."
         ),
-    ],
-    data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],
+    ] = None,
+    write_texts: Annotated[
+        Path | None,
+        typer.Option(help="In place of --encoder: write the texts here that precomputed vectors are needed of."),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="The list of benchmarks (YAML) of a suite, see configs/.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Override a setting, for example languages=[deu,fra].")
@@ -48,12 +52,18 @@ def command(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from mining.errors import InputError
     from pipelines.benchmarks.report import write_json, write_markdown
     from pipelines.benchmarks.sources import load_source
     from pipelines.benchmarks.suite import run_suite
 
     suite = _suite(benchmark, config, set_ or [])
     console = Console(stderr=True)
+    if write_texts is not None and not encoder:
+        _write_texts(console, suite, data, write_texts)
+        return
+    if write_texts is not None or not encoder:
+        raise InputError("give --encoder, once or more, or else --write-texts")
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("loading", total=None)
@@ -73,6 +83,17 @@ def command(
     if markdown is not None:
         write_markdown(markdown, report)
     _summarise(Console(), report)
+
+
+def _write_texts(console: Console, suite: Suite, data: Path, folder: Path) -> None:
+    from pipelines.benchmarks.base import evaluate
+    from pipelines.benchmarks.sources import TextWriter
+
+    writer = TextWriter(folder)
+    for benchmark in suite.benchmarks:
+        evaluate(benchmark, writer, data)
+    for name, lines in writer.written.items():
+        console.print(f"{folder / name}: {lines:,} lines; its vectors go into {name}.npy or {name}.arrow")
 
 
 def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:

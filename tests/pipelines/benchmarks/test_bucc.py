@@ -97,6 +97,7 @@ def test_training_side_in_another_folder_and_none_at_all(tmp_path: Path) -> None
     data = DataFolder(tmp_path / "test")
     with_train = scores_of(Bucc(data=".", train="dev").run(LiteralVectors(), data))
     assert ("de-en max ratio", TUNED) in with_train
+    assert {"train/de-en/de-en.gold", "de-en/de-en.gold"} <= set(data.digests)
     alone = Bucc(data=".").run(LiteralVectors(), data)
     assert {score.metric for score in alone.scores} == {SAME}
     assert ("de-en threshold", "same gold only") in alone.choices

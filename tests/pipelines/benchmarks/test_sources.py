@@ -12,7 +12,7 @@ from encoder.models import BagSettings
 from mining.errors import InputError
 from mining.vectors import write_vectors
 from pipelines.benchmarks.data import Texts
-from pipelines.benchmarks.sources import EncodedTexts, VectorFolder, load_source
+from pipelines.benchmarks.sources import EncodedTexts, TextWriter, VectorFolder, load_source
 from tests.encoder.fixtures import write_checkpoint
 
 TEXTS = Texts("sub/a.de", ["das haus", "der fluss", "das haus"], "de")
@@ -63,3 +63,11 @@ def test_fingerprint_of_a_vector_folder_follows_its_content(tmp_path: Path) -> N
 def test_an_empty_folder_is_no_encoder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither a checkpoint"):
         load_source(str(tmp_path))
+
+
+def test_texts_are_written_where_their_vectors_will_be_sought(tmp_path: Path) -> None:
+    writer = TextWriter(tmp_path)
+    assert len(writer.vectors(Texts("sub/a.de", ["ein\nHaus", "Fluss"]))) == 2
+    assert (tmp_path / "sub/a.de").read_text() == "ein Haus\nFluss\n"
+    np.save(tmp_path / "sub/a.de.npy", np.eye(2, dtype=np.float32))
+    assert load_source(str(tmp_path)).vectors(Texts("sub/a.de", ["ein\nHaus", "Fluss"])).shape == (2, 2)

@@ -133,9 +133,27 @@ def test_command_with_precomputed_vectors(root: Path) -> None:
     assert (root / "out.md").exists()
 
 
+def test_vectors_for_a_suite_are_under_the_folders_of_its_benchmarks(root: Path) -> None:
+    arguments = ["eval", "suite", "--config", str(root / "suite.yaml"), "--data", str(root)]
+    result = CliRunner().invoke(cli.app, [*arguments, "--write-texts", str(root / "texts")], catch_exceptions=False)
+    assert result.exit_code == 0
+    precomputed(root / "texts/tatoeba", root, 0.0)
+    for path in (root / "texts/bucc").iterdir():
+        np.save(f"{path}.npy", np.loadtxt(path, np.float32))
+    result = CliRunner().invoke(cli.app, [*arguments, "--encoder", str(root / "texts")], catch_exceptions=False)
+    assert result.exit_code == 0 and "100.0 [100.0, 100.0]" in result.stdout
+
+
+def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
+    arguments = ["eval", "bucc", "--data", str(root / "bucc"), "--write-texts", str(root / "texts")]
+    assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).exit_code == 0
+    assert len((root / "texts/de-en.training.de").read_text().splitlines()) == 60
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["tatoeba", "--write-texts", "there"], "give --encoder, once or more, or else --write-texts"),
         (["tatobea"], "no benchmark 'tatobea'; did you mean tatoeba?"),
         (["suite"], "a suite needs --config"),
         (["tatoeba", "--set", "languages=[xxx]"], "there is no tatoeba.xxx-eng.xxx"),
