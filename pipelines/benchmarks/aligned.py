@@ -51,7 +51,7 @@ def sampled_queries(path: Path, name: str, queries: int, candidates: int, seed: 
     source_lang, _, target_lang = stem.partition("-")
     if not target_lang:
         raise InputError(f"{path}: call it by its languages, such as de-en.tsv")
-    pairs = _reservoir(path, candidates, seed)
+    pairs = reservoir(path, candidates, seed)
     kept = list({target: (source, target) for source, target in reversed(pairs)}.values())[::-1]
     if len(kept) < 2:
         raise InputError(f"{path}: {len(kept)} distinct pairs; retrieval needs two or more")
@@ -65,7 +65,7 @@ def sampled_queries(path: Path, name: str, queries: int, candidates: int, seed: 
     )
 
 
-def _reservoir(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
+def reservoir(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
     """A uniform sample in random order in one pass (Li's algorithm L): ParaCrawl files do not fit memory."""
     generator = np.random.default_rng(seed)
     kept: list[tuple[str, str]] = []

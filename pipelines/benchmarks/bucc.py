@@ -16,12 +16,14 @@ from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.threshold import tune_on_gold
 from pipelines.benchmarks.base import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.benchmarks.calibrated import calibrated_threshold, read_seed
 from pipelines.benchmarks.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.benchmarks.data import DataFolder
 from pipelines.benchmarks.samples import Sample, f1_percent
 from pipelines.benchmarks.sources import VectorSource
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
+CALIBRATED = "F1, threshold without gold (calibrated)"
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class Bucc(Benchmark):
     """The published BUCC 2017/2018 folders, or the same without split names.
 
     `train` is the folder of the training side where it is another one (its texts are called `train/...`); else the
-    `.training` files of `data` are it.
+    `.training` files of `data` are it. With `seed_pairs`, TSV files such as `seeds/{source}-{target}.tsv`, there is
+    also the figure of a threshold that needs no gold.
     Without any training gold, or without test gold (BUCC never published it), only the same-gold figure exists.
     """
 
     benchmark: Literal["bucc"] = "bucc"
     train: str | None = None
+    seed_pairs: str | None = None
+    seed_size: int = Field(1000, ge=80)
+    seed: int = 0
     pairs: tuple[str, ...] = ()  # none are all that are there
     k: int = Field(4, ge=1)
     retrievals: tuple[Retrieval, ...] = tuple(Retrieval)
@@ -73,6 +79,7 @@ class Bucc(Benchmark):
             Choice("cosine", f"{' '.join(self.cosine)} (absolute is the plain cosine)"),
             Choice("repeated sentences", "kept"),
             Choice("kept", "score >= threshold"),
+            *([Choice("seed pairs", f"{self.seed_size:,} of {self.seed_pairs}")] if self.seed_pairs else []),
         ]
 
     def _pairs_there(self, data: DataFolder) -> list[str]:
@@ -97,10 +104,18 @@ class Bucc(Benchmark):
             if way in tuning:
                 outcome.scores.append(_score(test, way, result, tuning[way].threshold, TUNED, headline))
             outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
+        if self.seed_pairs is not None:
+            outcome.scores.append(self._calibrated(source, data, test, mined[self.main]))
         for way in dict.fromkeys((self.main, self.cosine)):
             outcome.attachments.append(_curve_table(pair, way, mined[way].curve))
         threshold = (tuning or mined)[self.main].threshold
         outcome.attachments.append(_examples(test, mined[self.main], threshold, self.examples))
+
+    def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, mined: Mined) -> Score:
+        pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.seed)
+        data.digests.update({texts.name: texts.digest for texts in pairs})
+        threshold = calibrated_threshold(source, test, pairs, self.main, self.k, self.seed)
+        return _score(test, self.main, mined, threshold, CALIBRATED, True)
 
     def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
         """The training side if there is one, and what is reported on."""

@@ -10,7 +10,8 @@ import pytest
 from mining.errors import InputError
 from mining.margin import Margin
 from mining.retrieval import Edges, Retrieval
-from pipelines.benchmarks.bucc import SAME, TUNED, Bucc, metrics_at, pair_counts
+from pipelines.benchmarks.bucc import CALIBRATED, SAME, TUNED, Bucc, metrics_at, pair_counts
+from pipelines.benchmarks.calibrated import read_seed
 from pipelines.benchmarks.comparable import find_pairs, read_comparable
 from pipelines.benchmarks.data import DataFolder
 from pipelines.benchmarks.samples import f1_percent
@@ -112,6 +113,25 @@ def test_without_test_gold_the_training_side_is_reported(tmp_path: Path) -> None
     (tmp_path / "de-en.test.gold").unlink()
     outcome = Bucc(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     assert {score.metric for score in outcome.scores} == {SAME}
+
+
+def test_threshold_without_gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mining.calibration._BOOTSTRAPS", 2)  # the interval is not used here, and takes long
+    corpora(tmp_path, "test/de-en", seed=2, noise=0.3, size=900, gold=300)
+    draw = np.random.default_rng(9)
+    vectors = draw.normal(size=(400, 8))
+    english, german = literal(vectors), literal(vectors + 0.3 * draw.normal(size=(400, 8)))
+    write(tmp_path, "seeds/en-de.tsv", *(f"{e}\t{d}" for e, d in zip(english, german, strict=True)))
+    settings = Bucc(data=".", seed_pairs="../seeds/{target}-{source}.tsv", seed_size=300)
+    scores = scores_of(settings.run(LiteralVectors(), DataFolder(tmp_path / "test")))
+    same = scores["de-en max ratio", SAME]
+    assert same - 6 < scores["de-en max ratio", CALIBRATED] <= same
+    seed = read_seed(str(tmp_path / "seeds/{target}-{source}.tsv"), "de-en", 300, 0)
+    assert seed.source.lines[0] in german and seed.target.lines[0] in english
+    with pytest.raises(InputError, match=r"en-fr\.tsv: no such file of seed pairs"):
+        read_seed(str(tmp_path / "seeds/{target}-{source}.tsv"), "fr-en", 300, 0)
+    with pytest.raises(InputError, match=r"write \{source\} and \{target\}"):
+        read_seed("seeds.tsv", "fr-en", 300, 0)
 
 
 def test_gold_ids_that_do_not_exist(tmp_path: Path) -> None:
