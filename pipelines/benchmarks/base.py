@@ -59,7 +59,6 @@ class Outcome:
     scores: list[Score]
     choices: list[Choice] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

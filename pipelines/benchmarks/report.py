@@ -135,7 +135,6 @@ def _record(result: Result) -> dict[str, Any]:
             }
             for s in result.outcome.scores
         ],
-        "notes": result.outcome.notes,
         "how": {**asdict(result.how), "choices": {choice.name: choice.value for choice in result.how.choices}},
     }
 

@@ -12,7 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.errors import InputError
+from mining.language_id import is_known, language_probabilities
 from pipelines.benchmarks.data import DataFolder, Texts, plain
+
+_LOOKED_AT = 100  # sentences that tell the language of a column
 
 
 class StsSet(NamedTuple):
@@ -77,13 +80,14 @@ def _assemble(data: DataFolder, name: str, languages: str, rows: list[_Row]) -> 
         kept.append(row)
     if len(kept) < 3:
         raise InputError(f"{data.root / name}: {len(kept)} pairs have a gold similarity; a correlation needs 3 or more")
-    codes = _languages(f"{languages}.jsonl" if languages else name)
+    first, second = [row.first for row in kept], [row.second for row in kept]
+    codes = _in_order(_languages(f"{languages}.jsonl" if languages else name), first, second)
     base = data.named(f"{name}.{languages}" if languages else name)
     return StsSet(
         languages or _set_name(name),
         _group(name),
-        Texts(f"{base}.1", [row.first for row in kept], codes[0]),
-        Texts(f"{base}.2", [row.second for row in kept], codes[1]),
+        Texts(f"{base}.1", first, codes[0]),
+        Texts(f"{base}.2", second, codes[1]),
         np.array(gold),
     )
 
@@ -203,11 +207,24 @@ def _group(name: str) -> str:
     return f"STS{year[1]}" if year else "STS17" if re.search(r"\btrack\d", file) else "other"
 
 
-def _languages(name: str) -> tuple[str | None, str | None]:
-    """From the file name; None for two languages in unknown order (track 4b has English first), English without any."""
+def _languages(name: str) -> tuple[str, str]:
+    """The languages that a file is named after, English without any."""
     file = name.rsplit("/", 1)[-1]
     if match := re.search(r"(?:^|[.\-_])([a-z]{2})-([a-z]{2})\.(?:txt|jsonl)$", file):
-        return (match[1], match[1]) if match[1] == match[2] else (None, None)
+        return match[1], match[2]
     if match := re.match(r"stsb-([a-z]{2})-", file) or re.match(r"([a-z]{2})\.jsonl", file):
         return match[1], match[1]
     return "en", "en"
+
+
+def _in_order(codes: tuple[str, str], first: list[str], second: list[str]) -> tuple[str, str]:
+    """Track 4b, es-en, has English first: the columns themselves say which language is where."""
+    a, b = codes
+    if a == b or not (is_known(a) and is_known(b)):
+        return codes
+    likely = {
+        (code, side): language_probabilities(lines[:_LOOKED_AT], code).mean()
+        for code in codes
+        for side, lines in enumerate((first, second))
+    }
+    return codes if likely[a, 0] + likely[b, 1] >= likely[b, 0] + likely[a, 1] else (b, a)

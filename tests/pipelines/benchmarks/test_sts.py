@@ -11,7 +11,7 @@ import scipy.stats
 
 from mining.errors import InputError
 from pipelines.benchmarks.data import DataFolder
-from pipelines.benchmarks.sts import Sts
+from pipelines.benchmarks.sts import Sts, missing
 from pipelines.benchmarks.sts_files import StsSet, read_sets
 from tests.pipelines.benchmarks.toys import LiteralVectors, literal, scores_of, write
 
@@ -59,6 +59,17 @@ def test_years_and_both_conventions(tmp_path: Path) -> None:
     joined = [expected([s for s in year if not s.name.endswith("SMT")], "Spearman") for year in by_year]
     assert scores["STS12-16", "Spearman"] == pytest.approx(np.mean(joined), abs=1e-4)
     assert len(sets["2013 SMT"].gold) == 20  # the pair that was not judged is left out
+    assert missing(list(sets.values()))[:3] == ["2012 MSRpar", "2012 MSRvid", "2012 SMTeuroparl"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_columns_say_which_language_is_where(tmp_path: Path, swapped: bool) -> None:
+    spanish, english = "El perro corre por la calle con los niños.", "The dog runs along the street with the children."
+    line = f"{english}\t{spanish}" if swapped else f"{spanish}\t{english}"
+    write(tmp_path, "STS.input.track4b.es-en.txt", *[line] * 3)
+    write(tmp_path, "STS.gs.track4b.es-en.txt", "1", "2", "3")
+    found = read(tmp_path)["track4b.es-en"]
+    assert (found.first.lang, found.second.lang) == (("en", "es") if swapped else ("es", "en"))
 
 
 def test_tracks_of_2017(tmp_path: Path) -> None:
@@ -73,7 +84,7 @@ def test_tracks_of_2017(tmp_path: Path) -> None:
     assert scores["STS17 cross-lingual", "Pearson"] == pytest.approx(np.mean(values), abs=1e-4)
     assert scores["STS17 same language", "Pearson"] == pytest.approx(np.mean(values[:2]), abs=1e-4)
     assert scores["STS17 two languages", "Pearson"] == pytest.approx(np.mean(values[2:]), abs=1e-4)
-    assert (sets["track1.ar-ar"].first.lang, sets["track2.ar-en"].first.lang) == ("ar", None)
+    assert (sets["track1.ar-ar"].first.lang, sets["track1.ar-ar"].second.lang) == ("ar", "ar")
 
 
 def test_gold_of_another_length(tmp_path: Path) -> None:
@@ -122,7 +133,8 @@ def test_sts22_as_published(tmp_path: Path) -> None:
     assert set(sets) == {"pl-fr", "de-de"}
     assert sets["pl-fr"].gold.tolist() == [-1, -2, -3, -4]  # 1 is the same story
     assert sets["de-de"].first.lines == ["title 301 some text", "title 301 some text", "title 302 some text"]
-    assert sets["de-de"].first.lang == "de" and sets["pl-fr"].first.lang is None
+    assert sets["de-de"].first.lang == "de"
+    assert (sets["pl-fr"].first.lang, sets["pl-fr"].second.lang) == ("pl", "fr")
 
 
 @pytest.mark.parametrize(
