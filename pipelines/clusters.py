@@ -8,7 +8,7 @@ from typing import Literal
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.portability.api.beam_runner_api_pb2 import Pipeline
+from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.transforms.environments import DockerEnvironment
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -145,7 +145,7 @@ def run_on_cluster(transform: beam.PTransform, settings: ClusterSettings) -> Non
         pipeline | transform
 
 
-def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> Pipeline:
+def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:
     """The pipeline as it is sent to Dataflow, to look at without an account."""
     settings.require_complete()
     pipeline = beam.Pipeline(options=PipelineOptions([]))

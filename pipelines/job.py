@@ -50,7 +50,6 @@ class JobSettings(BaseModel):
     seed: str | None = Field(default=None, description="known translations for a target precision")
     filters: FilterSettings = FilterSettings()
     rows_per_shard: int = Field(default=131_072, ge=1)
-    one_worker_edges: int | None = None
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1)
 
@@ -126,7 +125,6 @@ def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list
     if settings.seed is not None:
         threshold = threshold.model_copy(update={"seed_pairs": len(read_seed_pairs(settings.seed))})
     everything = [dataset.url for dataset in (*sentences, *plants)]
-    options = {} if settings.one_worker_edges is None else {"one_worker_edges": settings.one_worker_edges}
     return MineSettings(
         graph=join(settings.work, "graph"),
         source=everything[0::2],
@@ -137,5 +135,4 @@ def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list
         threshold=threshold,
         filters=settings.filters,
         rows_per_shard=settings.rows_per_shard,
-        **options,
     )

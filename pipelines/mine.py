@@ -41,7 +41,7 @@ from pipelines.edges import (
     write_means,
     write_proposals,
 )
-from pipelines.matching import ONE_WORKER_EDGES, Match
+from pipelines.matching import ONE_WORKER_EDGES, Match, greedy
 from pipelines.pair_shards import (
     Filtered,
     OutputPart,
@@ -90,17 +90,18 @@ class Mine(beam.PTransform):
         settings = MineSettings(graph="work/graph", source=["work/en"], target=["work/de"], out="work/pairs")
         pairs = graph_shards | Mine(settings)
 
-    With `max` and `intersect` no sentence is in two pairs.
+    With `max` and `intersect` no sentence is in two pairs. `max` is matched in rounds spread over workers; give
+    `rounds=False` for a graph that is known to be small enough for one worker.
     """
 
-    def __init__(self, settings: MineSettings) -> None:
+    def __init__(self, settings: MineSettings, rounds: bool = True) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, self.rounds = settings, rounds
 
     def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
         settings = self.settings
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
-        selected = ready | "Select" >> SelectPairs(settings)
+        selected = ready | "Select" >> SelectPairs(settings, self.rounds)
         requests = selected | "Cut" >> beam.FlatMap(_cut, settings).with_outputs("parts", main="requests")
         texts = requests["requests"] | "SpreadTexts" >> beam.Reshuffle() | "Texts" >> beam.FlatMap(_fetch, settings)
         filtered = (
@@ -123,9 +124,9 @@ class Mine(beam.PTransform):
 class SelectPairs(beam.PTransform):
     """The pairs above the threshold, best first, in one scratch file; gives its `Selected`."""
 
-    def __init__(self, settings: MineSettings) -> None:
+    def __init__(self, settings: MineSettings, rounds: bool) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, self.rounds = settings, rounds
 
     def expand(self, ready: beam.PCollection[int]) -> beam.PCollection[Selected]:
         settings = self.settings
@@ -139,10 +140,11 @@ class SelectPairs(beam.PTransform):
             | "AfterProposals" >> Barrier()
             | "Unite" >> beam.FlatMap(_retrieved, settings)
         )
-        if settings.retrieval == Retrieval.max:
-            proposed = proposed | "Match" >> Match(settings.one_worker_edges)
+        matched = settings.retrieval != Retrieval.max
+        if self.rounds and not matched:
+            proposed, matched = proposed | "Match" >> Match(settings.one_worker_edges), True
         chosen = beam.pvalue.AsIter(proposed)
-        return ready | "Threshold" >> beam.Map(_select, settings, chosen).with_output_types(Selected)
+        return ready | "Threshold" >> beam.Map(_select, settings, chosen, matched).with_output_types(Selected)
 
 
 class Barrier(beam.PTransform):
@@ -168,19 +170,20 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
         return work
     graph = open_dataset(settings.graph, "graph")
     watch = None if quiet else _watch(work)
-    run(MineAll(settings, graph.shards), runner or RunnerSettings(), workers=1, watch=watch)
+    root = MineAll(Mine(settings, rounds=graph.rows > settings.one_worker_edges), graph.shards)
+    run(root, runner or RunnerSettings(), workers=1, watch=watch)
     return open_dataset(settings.out, "pairs")
 
 
 class MineAll(beam.PTransform):
     """`Mine` of a complete graph, as the root of a pipeline."""
 
-    def __init__(self, settings: MineSettings, shards: list[Shard]) -> None:
+    def __init__(self, transform: Mine, shards: list[Shard]) -> None:
         super().__init__()
-        self.settings, self.shards = settings, shards
+        self.transform, self.shards = transform, shards
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
-        return pbegin | "Shards" >> beam.Create(self.shards) | "Mine" >> Mine(self.settings)
+        return pbegin | "Shards" >> beam.Create(self.shards) | "Mine" >> self.transform
 
 
 def start(settings: MineSettings) -> Work | Dataset:
@@ -256,14 +259,15 @@ def _retrieved(shard: GraphShard, settings: MineSettings) -> Iterator[np.ndarray
         yield edges
 
 
-def _select(ready: int, settings: MineSettings, chosen: Iterable[np.ndarray]) -> Selected:
+def _select(ready: int, settings: MineSettings, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
     work = start(settings)
     if isinstance(work, Dataset):
         return Selected(rows=0, kept=0, threshold=0.0)
     done = read_model(selection_url(work), Selected)
     if done is not None:
         return done
-    edges = best_first(np.concatenate([np.zeros(0, EDGE), *chosen]))
+    edges = np.concatenate([np.zeros(0, EDGE), *chosen])
+    edges = best_first(edges) if matched else greedy(edges)
     return select(work, edges, settings.source, settings.target, settings.threshold)
 
 

@@ -114,10 +114,7 @@ def _summarise(result: JobResult, written: int, out: str) -> None:
     rows = [
         ("source sentences", f"{result.source.rows:,}"),
         ("target sentences", f"{result.target.rows:,}"),
-        *(
-            (f"graph {name.replace('_', ' ')}", f"{value:.4f}")
-            for name, value in result.graph.manifest.measures.items()
-        ),
+        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
         *((name.replace("_", " "), f"{value:,.4f}") for name, value in measures.items()),
