@@ -15,10 +15,12 @@ DataShape = Literal["pairs", "triples", "groups", "monolingual"]
 
 
 class Batch(NamedTuple):
-    """Sentences of one step. Pairs come column by column: all left sides, then all right sides in the same order.
+    """Sentences of one step: one anchor of each example, then all positives, then (of triples) one hard negative each.
 
-    `example` numbers the examples of this batch; `meaning` is the same for sentences known to be translations of each
-    other anywhere in the corpus, and `text` for equal sentences: neither may serve as a negative.
+    Anchors and hard negatives are in the order of the examples; so are positives where each example has one, which
+    makes a batch of pairs all left sides and then all right sides. `example` numbers the examples of this batch;
+    `meaning` is the same for sentences known to be translations of each other anywhere in the corpus, and `text` for
+    equal sentences: neither may serve as a negative.
     """
 
     tokens: TokenBatch
@@ -56,3 +58,11 @@ def take_tokens(tokens: TokenBatch, rows: Tensor) -> TokenBatch:
     offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
     within = torch.arange(int(offsets[-1]), device=rows.device) - offsets[:-1].repeat_interleave(lengths)
     return TokenBatch(tokens.ids[tokens.offsets[:-1][rows].repeat_interleave(lengths) + within], offsets)
+
+
+def repeat_batch(batch: Batch) -> Batch:
+    """Every sentence twice: single sentences become pairs with themselves."""
+    ids, offsets = batch.tokens
+    tokens = TokenBatch(ids.repeat(2), torch.cat([offsets, offsets[1:] + len(ids)]))
+    example, language, text, meaning = (column.repeat(2) for column in batch[1:5])
+    return Batch(tokens, example, language, text, meaning, batch.examples)

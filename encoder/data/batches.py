@@ -1,4 +1,4 @@
-"""Batches of tensors from drawn pairs, made ahead of the model in a thread."""
+"""Batches of tensors from drawn examples, made ahead of the model in a thread."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from encoder.batch import Batch
+from encoder.data.examples import Examples
 from encoder.data.sampling import Drawn, SamplerState
-from encoder.data.store import Store
 
 Item = TypeVar("Item")
 
@@ -22,26 +21,14 @@ class TrainingBatch(NamedTuple):
     after: SamplerState
 
 
-def pair_batch(store: Store, pairs: np.ndarray, max_tokens: int) -> Batch:
-    """`pairs` is (n, 3), see `PairSource`; the batch has 2n sentences, left sides first."""
-    rows = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    return Batch(
-        tokens=store.take(rows, max_tokens).batch(),
-        example=torch.arange(len(pairs)).repeat(2),
-        language=torch.from_numpy(store.language[rows].astype(np.int64)),
-        text=torch.from_numpy(store.texts[rows]),
-        meaning=torch.from_numpy(np.tile(pairs[:, 2], 2)),
-        examples=len(pairs),
-    )
-
-
 def training_batches(
-    store: Store, drawn: Iterable[Drawn], max_tokens: int, rank: int = 0, world_size: int = 1
+    examples: Examples, drawn: Iterable[Drawn], max_tokens: int, seed: int, rank: int = 0, world_size: int = 1
 ) -> Iterator[TrainingBatch]:
-    """Every process draws the same pairs and keeps its contiguous share of them."""
-    for pairs, after in drawn:
-        share = len(pairs) // world_size
-        yield TrainingBatch(pair_batch(store, pairs[rank * share : (rank + 1) * share], max_tokens), after)
+    """Every process draws the same examples and keeps its contiguous share of them."""
+    for rows, after in drawn:
+        share = len(rows) // world_size
+        rng = np.random.default_rng([seed, after.pool, after.used, rank])  # so that a resumed run draws the same
+        yield TrainingBatch(examples.batch(rows[rank * share : (rank + 1) * share], max_tokens, rng), after)
 
 
 def prefetch(items: Iterable[Item], ahead: int = 4) -> Iterator[Item]:

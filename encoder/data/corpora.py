@@ -7,14 +7,16 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 from fsspec.core import url_to_fs
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.settings import Settings
 
-Format = Literal["tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx"]
+# text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-pairs: its entailments.
+Format = Literal["tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx", "text", "nway", "nli", "nli-pairs"]
 _COMPRESSION = r"(?:\.(?:gz|bz2|xz|zst))?"
+_ONE_LANGUAGE = ("text", "nli", "nli-pairs")
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
     "txt": "tsv",
@@ -31,7 +33,7 @@ class CorpusSettings(Settings):
 
     path: str = Field(description="Path, glob or URL; for moses the part before .de and .en.")
     format: Format | None = Field(None, description="Taken from the extension when not given.")
-    langs: tuple[str, str] | None = None
+    langs: tuple[str, ...] | None = Field(None, description="Two of parallel text, one of text and NLI.")
     columns: tuple[int | str, int | str] | None = Field(
         None, description="TSV: column numbers from 0 (default 0 and 1). Parquet: names (default src_text, tgt_text)."
     )
@@ -39,8 +41,27 @@ class CorpusSettings(Settings):
 
     @field_validator("langs")
     @classmethod
-    def _known_languages(cls, langs: tuple[str, str] | None) -> tuple[str, str] | None:
-        return langs and (canonical(langs[0]), canonical(langs[1]))
+    def _known_languages(cls, langs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return langs and tuple(canonical(code) for code in langs)
+
+    @model_validator(mode="after")
+    def _number_of_languages(self) -> CorpusSettings:
+        wanted = 1 if self.format in _ONE_LANGUAGE else 2
+        if self.langs is not None and len(self.langs) != wanted:
+            raise ValueError(f"{self.path}: langs must name {('', 'one language', 'two languages')[wanted]}")
+        return self
+
+
+class AssemblySettings(Settings):
+    """Groups of translations out of pairs (or smaller groups) that have a sentence in common."""
+
+    pivots: tuple[str, ...] = Field(("en",), min_length=1, description="Languages whose equal sentences join pairs.")
+    most: int = Field(16, ge=3, description="Sentences of one group; what would be larger is split.")
+
+    @field_validator("pivots")
+    @classmethod
+    def _known_languages(cls, pivots: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(canonical(code) for code in pivots)
 
 
 class DataSettings(Settings):
@@ -51,6 +72,9 @@ class DataSettings(Settings):
     )
     temperature: float = Field(
         1.0, ge=1, description="Language pair with n pairs is drawn in proportion to n^(1/temperature)."
+    )
+    assemble: AssemblySettings | None = Field(
+        None, description="For objectives on groups: join pairs with a common sentence into groups first."
     )
     cache: str | None = Field(None, description="Folder for tokenized data that runs may share; DIR/data by default.")
 
@@ -73,7 +97,7 @@ class CorpusFile(NamedTuple):
     corpus: int  # position in DataSettings.corpora
     paths: tuple[str, ...]
     format: Format
-    langs: tuple[str, str] | None
+    langs: tuple[str, ...] | None
     columns: tuple[int | str, int | str] | None
 
     @property
@@ -95,9 +119,11 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     files = []
     for path in paths:
         kind = corpus.format or _format_of(path)
-        langs = corpus.langs or _languages_in_name(path)
+        langs = corpus.langs or (None if kind in _ONE_LANGUAGE else _languages_in_name(path))
         if langs is None and kind in ("tsv", "parquet"):
             raise InputError(f"{path}: which languages? Add `langs: [en, de]` to the corpus or name the file en-de.tsv")
+        if langs is None and kind == "text":
+            raise InputError(f"{path}: which language? Add `langs: [en]` to the corpus")
         files.append(CorpusFile(number, (path,), kind, langs, corpus.columns))
     return files
 

@@ -20,14 +20,15 @@ class HeldOut(NamedTuple):
     texts: np.ndarray  # sorted int64 hashes
     groups: np.ndarray  # sorted int64
 
-    def repeated_by(self, pairs: np.ndarray, texts: np.ndarray) -> np.ndarray:
-        """(n,) bool: which of `pairs` is held out, or repeats a sentence or a group that is. `texts` is the store's.
+    def repeated_by(self, sentences: np.ndarray, groups: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """(n,) bool: which examples of (n, k) sentences and (n, m) groups repeat a text or a group that is held out.
 
-        Checked when pairs are drawn, not beforehand: a filtered copy of the pairs might not fit in memory.
+        `texts` is the store's. Checked when examples are drawn: a copy filtered beforehand might not fit in memory.
         """
         if not len(self.pairs):
-            return np.zeros(len(pairs), bool)
-        return np.isin(pairs[:, 2], self.groups) | np.isin(texts[pairs[:, :2]], self.texts).any(axis=1)
+            return np.zeros(len(sentences), bool)
+        known = np.isin(groups, self.groups).any(axis=1) | np.isin(texts[sentences], self.texts).any(axis=1)
+        return np.asarray(known)
 
 
 def hold_out(store: Store, wanted: int) -> HeldOut:
@@ -37,7 +38,7 @@ def hold_out(store: Store, wanted: int) -> HeldOut:
         source.pairs[permute(np.arange(share), len(source.pairs), number)]
         for number, (source, share) in enumerate(zip(store.sources, shares, strict=True))
     ]
-    pairs = np.concatenate(parts)
+    pairs = np.concatenate([np.zeros((0, 3), np.int64), *parts])
     return HeldOut(pairs, np.unique(store.texts[pairs[:, :2]]), np.unique(pairs[:, 2]))
 
 

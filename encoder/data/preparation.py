@@ -20,13 +20,13 @@ from fsspec.core import url_to_fs
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
-from encoder.data.readers import Group, Malformed, read_groups
+from encoder.data.readers import Group, Malformed, Triple, read_groups
 from encoder.data.store import MANIFEST, Block, Store, StoreWriter
 from encoder.errors import InputError
 from encoder.tokens import Tokens
 
 _BLOCK_SENTENCES = 20_000
-_STORE_VERSION = 1
+_STORE_VERSION = 2
 
 
 class Tokenizer(Protocol):
@@ -44,6 +44,7 @@ class TokenizerRecipe(NamedTuple):
 class TextBlock(NamedTuple):
     corpus: int
     groups: list[Group]
+    triples: list[tuple[int, int, int]]  # numbers of groups in this block
 
 
 class Tokenized(NamedTuple):
@@ -70,9 +71,9 @@ def prepare(
     if not (folder / MANIFEST).exists():
         _build(folder, data, files, tokenizer, exclude, strict, report)
     store = Store(folder)
-    if not store.pairs:
+    if not store.sentences:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(store.counters.items())) or "no lines"
-        raise InputError(f"{files[0].name}: no training pairs in the {len(files)} file(s) of `data` ({reasons})")
+        raise InputError(f"{files[0].name}: no sentence to train on in the {len(files)} file(s) of `data` ({reasons})")
     return store
 
 
@@ -135,7 +136,7 @@ def text_blocks(
 ) -> Iterator[TextBlock]:
     """Groups of wanted languages in blocks; malformed lines are counted, or are errors when `strict`."""
     for file in files:
-        groups: list[Group] = []
+        block = TextBlock(file.corpus, [], [])
         sentences = 0
         for row in read_groups(file):
             if isinstance(row, Malformed):
@@ -143,24 +144,38 @@ def text_blocks(
                     raise InputError(f"{file.name}, line {row.line}: {row.reason}; fix it or leave out --strict")
                 counters[row.reason] += 1
                 continue
-            group = _only(row, languages)
-            if group is None:
+            added = _add(block, row, languages)
+            if not added:
                 counters["other languages"] += 1
-                continue
-            groups.append(group)
-            sentences += len(group.texts)
+            sentences += added
             if sentences >= _BLOCK_SENTENCES:
-                yield TextBlock(file.corpus, groups)
-                groups, sentences = [], 0
-        if groups:
-            yield TextBlock(file.corpus, groups)
+                yield block
+                block, sentences = TextBlock(file.corpus, [], []), 0
+        if block.groups:
+            yield block
 
 
-def _only(group: Group, languages: Sequence[str] | None) -> Group | None:
+def _add(block: TextBlock, row: Group | Triple, languages: Sequence[str] | None) -> int:
+    """Put what is in wanted languages into the block; the number of sentences."""
+    if isinstance(row, Group):
+        kept = _only(row, languages)
+        found = [kept] if len(kept.langs) >= min(2, len(row.langs)) else []
+    else:
+        found = [_only(group, languages) for group in row]
+        if all(group.langs for group in found):
+            first = len(block.groups)
+            block.triples.append((first, first + 1, first + 2))
+        else:
+            found = []
+    block.groups.extend(found)
+    return sum(len(group.langs) for group in found)
+
+
+def _only(group: Group, languages: Sequence[str] | None) -> Group:
     if languages is None or all(lang in languages for lang in group.langs):
         return group
     kept = [(lang, text) for lang, text in zip(*group, strict=True) if lang in languages]
-    return Group(*zip(*kept, strict=True)) if len(kept) > 1 else None
+    return Group(tuple(lang for lang, _ in kept), tuple(text for _, text in kept))
 
 
 def _tokenize(blocks: Iterator[TextBlock], tokenizer: TokenizerRecipe, excluded: frozenset[int]) -> Iterator[Tokenized]:
@@ -199,22 +214,32 @@ def _work(block: TextBlock) -> Tokenized:
 def tokenize_block(tokenizer: Tokenizer, block: TextBlock, excluded: frozenset[int]) -> Tokenized:
     """Encode language by language, put sentences back in order, drop what is excluded or empty."""
     dropped: Counter[str] = Counter()
-    groups = [group for group in block.groups if not is_excluded(group.texts, excluded)]
+    kept = [n for n, group in enumerate(block.groups) if not is_excluded(group.texts, excluded)]
+    groups = [block.groups[n] for n in kept]
     dropped["excluded"] += len(block.groups) - len(groups)
     texts = [text for group in groups for text in group.texts]
     names = tuple(sorted({lang for group in groups for lang in group.langs}))
     number = {name: n for n, name in enumerate(names)}
     languages = np.array([number[lang] for group in groups for lang in group.langs], np.int16)
     tokens = _encode(tokenizer, texts, names, languages)
-    sizes = np.array([len(group.texts) for group in groups], np.int64)
+    whole = np.array([len(group.texts) for group in groups], np.int64)
     sentence_ok = tokens.lengths > 0
-    group_of = np.repeat(np.arange(len(sizes)), sizes)
-    sizes = np.bincount(group_of, sentence_ok, len(sizes)).astype(np.int64)
-    keep = sentence_ok & (sizes > 1)[group_of]
-    dropped["no tokens"] += int((sizes < 2).sum())
-    return Tokenized(
-        block.corpus, Block(tokens.take(np.flatnonzero(keep)), names, languages[keep], sizes[sizes > 1]), +dropped
-    )
+    group_of = np.repeat(np.arange(len(whole)), whole)
+    sizes = np.bincount(group_of, sentence_ok, len(whole)).astype(np.int64)
+    in_triple = np.isin(kept, np.array(block.triples, np.int64))
+    usable = sizes >= np.where(in_triple, 1, np.minimum(2, whole))  # a translation needs a partner
+    dropped["no tokens"] += int((~usable).sum())
+    rows = np.flatnonzero(sentence_ok & usable[group_of])
+    triples = _renumber(block.triples, np.asarray(kept, np.int64)[usable], len(block.groups))
+    return Tokenized(block.corpus, Block(tokens.take(rows), names, languages[rows], sizes[usable], triples), +dropped)
+
+
+def _renumber(triples: list[tuple[int, int, int]], kept: np.ndarray, groups: int) -> np.ndarray:
+    """Triples whose three groups were kept, in the numbers of those."""
+    number = np.full(groups, -1)
+    number[kept] = np.arange(len(kept))
+    found = number[np.array(triples, np.int64).reshape(-1, 3)]
+    return found[(found >= 0).all(axis=1)]
 
 
 def _encode(tokenizer: Tokenizer, texts: list[str], names: Sequence[str], languages: np.ndarray) -> Tokens:

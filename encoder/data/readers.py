@@ -18,10 +18,18 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class Group(NamedTuple):
-    """Sentences that translate each other."""
+    """Sentences that translate each other; a single one in monolingual text."""
 
     langs: tuple[str, ...]
     texts: tuple[str, ...]
+
+
+class Triple(NamedTuple):
+    """A sentence, one that follows from it and one that contradicts it, each in some languages."""
+
+    anchor: Group
+    positive: Group
+    negative: Group
 
 
 class Malformed(NamedTuple):
@@ -31,7 +39,7 @@ class Malformed(NamedTuple):
     reason: str
 
 
-Row = Group | Malformed
+Row = Group | Triple | Malformed
 
 
 def read_groups(file: CorpusFile) -> Iterator[Row]:
@@ -115,6 +123,46 @@ def _group(texts: dict[str, str], line: int) -> Row:
     return Group(tuple(kept), tuple(kept.values()))
 
 
+def _read_text(file: CorpusFile) -> Iterator[Row]:
+    langs = cast(tuple[str], file.langs)
+    for number, line in enumerate(iterate_lines(file.name), 1):
+        if line is None:
+            yield Malformed(number, "not valid UTF-8")
+        elif not line.strip():
+            yield Malformed(number, "empty line")
+        else:
+            yield Group(langs, (line.strip(),))
+
+
+def _read_nway(file: CorpusFile) -> Iterator[Row]:
+    """Tab-separated columns whose first line names their languages, as in the 15-way XNLI."""
+    lines = iterate_lines(file.name)
+    try:
+        langs = [canonical(code.strip()) for code in (next(lines, None) or "").split("\t")]
+    except InputError as error:
+        raise InputError(f"{file.name}, line 1: the columns must be named by their languages, but {error}") from None
+    for number, line in enumerate(lines, 2):
+        cells = line.split("\t") if line is not None else []
+        if line is None:
+            yield Malformed(number, "not valid UTF-8")
+        elif len(cells) != len(langs):
+            yield Malformed(number, f"{len(cells)} columns instead of {len(langs)}")
+        else:
+            yield _group({lang: cell.strip() for lang, cell in zip(langs, cells, strict=True)}, number)
+
+
+def _read_nli(file: CorpusFile) -> Iterator[Row]:
+    from encoder.data.nli import read_triples
+
+    return read_triples(file)
+
+
+def _read_nli_pairs(file: CorpusFile) -> Iterator[Row]:
+    from encoder.data.nli import read_entailments
+
+    return read_entailments(file)
+
+
 def _read_parquet(file: CorpusFile) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -163,7 +211,7 @@ def _read_gettext(file: CorpusFile) -> Iterator[Row]:
         catalogue = (polib.mofile if file.format == "mo" else polib.pofile)(_gettext_input(data, file.format))
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise InputError(f"{file.name}: not a gettext file ({error})") from None
-    langs = file.langs or ("en", _gettext_language(catalogue, file.name))
+    langs = cast(tuple[str, str], file.langs or ("en", _gettext_language(catalogue, file.name)))
     for entry in catalogue:
         line = getattr(entry, "linenum", None) or 0  # compiled catalogues have neither lines nor drafts
         if entry.obsolete or "fuzzy" in entry.flags:
@@ -227,4 +275,8 @@ _READERS: dict[Format, Callable[[CorpusFile], Iterator[Row]]] = {
     "po": _read_gettext,
     "mo": _read_gettext,
     "tmx": _read_tmx,
+    "text": _read_text,
+    "nway": _read_nway,
+    "nli": _read_nli,
+    "nli-pairs": _read_nli_pairs,
 }

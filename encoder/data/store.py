@@ -2,7 +2,8 @@
 
 A store is a folder. Sentences: `ids.bin` (int32 tokens of all sentences), `offsets.bin` (int64, one more than there are
 sentences), `texts.bin` (int64 hash of the tokens), `languages.bin` (int16). Groups: `groups.bin` (int64 first sentence
-of each). Pairs: one file of int64 (left sentence, right sentence, group) for each corpus and language pair.
+of each). Pairs: one file of int64 (left sentence, right sentence, group) for each corpus and language pair. Triples:
+one file of int64 (group of the anchor, of the positive, of the hard negative) for each corpus that has any.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Block(NamedTuple):
     names: tuple[str, ...]
     languages: np.ndarray  # (sentences,) int16, index in `names`
     sizes: np.ndarray  # (groups,) int64
+    triples: np.ndarray = np.zeros((0, 3), np.int64)  # (n, 3) numbers of groups in this block
 
 
 class PairSource(NamedTuple):
@@ -38,6 +40,15 @@ class PairSource(NamedTuple):
     corpus: int
     langs: tuple[str, str]
     pairs: np.ndarray  # (n, 3) int64: left sentence, right sentence, group; memory-mapped
+
+
+class Extent(NamedTuple):
+    """The groups of one corpus, which follow each other, and its triples."""
+
+    corpus: int
+    first: int
+    last: int  # exclusive
+    triples: np.ndarray  # (n, 3) int64 groups; memory-mapped
 
 
 def text_hashes(tokens: Tokens) -> np.ndarray:
@@ -89,6 +100,8 @@ class StoreWriter:
         self._columns = {name: self._create(f"{name}.bin") for name in _COLUMNS}
         self._pairs: dict[tuple[int, int, int], IO[bytes]] = {}
         self._counts: dict[tuple[int, int, int], int] = {}
+        self._extents: dict[int, list[int]] = {}  # first group, last group (exclusive), triples
+        self._triples: dict[int, IO[bytes]] = {}
         self._tokens = self._sentences = self._groups = 0
         self._columns["offsets"].write(np.zeros(1, np.int64).tobytes())
 
@@ -104,6 +117,7 @@ class StoreWriter:
         self._write("languages", languages)
         self._write("groups", starts + self._sentences)
         self._add_pairs(corpus, block.sizes, languages)
+        self._add_triples(corpus, block)
         self._tokens += len(block.tokens.ids)
         self._sentences += len(languages)
         self._groups += len(block.sizes)
@@ -129,6 +143,17 @@ class StoreWriter:
             self._pairs[key].write((part + shift).tobytes())
             self._counts[key] = self._counts.get(key, 0) + len(part)
 
+    def _add_triples(self, corpus: int, block: Block) -> None:
+        extent = self._extents.setdefault(corpus, [self._groups, self._groups, 0])
+        if extent[1] != self._groups:
+            raise ValueError("blocks of one corpus must follow each other")
+        extent[1] += len(block.sizes)
+        extent[2] += len(block.triples)
+        if len(block.triples):
+            if corpus not in self._triples:
+                self._triples[corpus] = self._create(f"triples-{corpus}.bin")
+            self._triples[corpus].write((block.triples + self._groups).astype(np.int64).tobytes())
+
     def _pair_file(self, key: tuple[int, int, int]) -> str:
         corpus, left, right = key
         return f"pairs-{corpus}-{self._languages[left]}-{self._languages[right]}.bin"
@@ -145,6 +170,7 @@ class StoreWriter:
             "sentences": self._sentences,
             "groups": self._groups,
             "sources": sources,
+            "extents": [[corpus, *extent] for corpus, extent in sorted(self._extents.items())],
             "counters": counters,
         }
         (self._folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
@@ -168,6 +194,7 @@ class Store:
         self.language = self._map("languages", self.sentences)
         self.groups = self._map("groups", manifest["groups"])
         self.sources = list(self._open_sources(manifest["sources"]))
+        self.extents = [self._open_extent(*extent) for extent in manifest["extents"]]
 
     def _map(self, name: str, count: int) -> np.ndarray:
         return _map_file(self.folder / f"{name}.bin", np.dtype(_COLUMNS[name]), (count,))
@@ -177,6 +204,16 @@ class Store:
             left, right = entry["langs"]
             path = self.folder / f"pairs-{entry['corpus']}-{left}-{right}.bin"
             yield PairSource(entry["corpus"], (left, right), _map_file(path, np.dtype(np.int64), (entry["pairs"], 3)))
+
+    def _open_extent(self, corpus: int, first: int, last: int, triples: int) -> Extent:
+        path = self.folder / f"triples-{corpus}.bin"
+        rows = _map_file(path, np.dtype(np.int64), (triples, 3)) if triples else np.zeros((0, 3), np.int64)
+        return Extent(corpus, first, last, rows)
+
+    def group_bounds(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First sentence of each of `groups`, and the one after its last."""
+        after = np.minimum(groups + 1, len(self.groups) - 1)
+        return self.groups[groups], np.where(groups + 1 < len(self.groups), self.groups[after], self.sentences)
 
     @property
     def pairs(self) -> int:
@@ -192,7 +229,7 @@ class Store:
 
 
 def _map_file(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    if path.stat().st_size != dtype.itemsize * int(np.prod(shape)):
+    if not path.exists() or path.stat().st_size != dtype.itemsize * int(np.prod(shape)):
         raise InputError(f"{path}: damaged (its size does not fit {MANIFEST}); delete the folder to make it again")
     if not np.prod(shape):
         return np.zeros(shape, dtype)  # an empty file cannot be mapped

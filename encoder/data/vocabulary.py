@@ -28,7 +28,7 @@ def prepare_subword(data: DataSettings, text: TextSettings, subword: SubwordSett
     if not path.exists():
         sample = sample_texts(text_blocks(files, data.languages, False, Counter()), subword)
         if not sample:
-            raise InputError(f"{files[0].name}: no training pairs in the {len(files)} file(s) of `data`")
+            raise InputError(f"{files[0].name}: no sentence to train on in the {len(files)} file(s) of `data`")
         prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
         train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
     return path

@@ -1,10 +1,6 @@
 """Training objectives, one a file: what the sentence vectors should be good for."""
 
 from encoder.objectives.base import EncoderFacts, Objective
-from encoder.objectives.ems import Ems, EmsSettings
+from encoder.objectives.mixture import ObjectiveSettings, Weighted, build_objectives
 
-ObjectiveSettings = EmsSettings
-
-
-def build_objective(settings: ObjectiveSettings, encoder: EncoderFacts) -> Objective:
-    return Ems(settings, encoder)
+__all__ = ["EncoderFacts", "Objective", "ObjectiveSettings", "Weighted", "build_objectives"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -23,6 +23,7 @@ class EncoderFacts(NamedTuple):
     vocabulary: int
     languages: tuple[str, ...]
     embedding: nn.Parameter | None  # input embedding (vocabulary, width); None when the encoder has none to share
+    dropout: bool = False  # whether encoding a sentence twice gives two vectors while training
 
 
 class Objective(nn.Module):
@@ -35,7 +36,9 @@ class Objective(nn.Module):
     through `encoder.training.distributed.gather`.
     """
 
-    shape: ClassVar[DataShape]
+    shape: DataShape  # what its batches hold; training refuses corpora that cannot give it
+    positives: int = 1  # sentences beside the anchor that it takes of each example, of groups and triples
+    languages: tuple[str, ...] | None = None  # of single sentences; None for all
 
     def arrange(self, batch: Batch) -> Batch:
         """The sentences to encode; override to repeat or pick sentences before the encoder sees them."""
@@ -44,3 +47,7 @@ class Objective(nn.Module):
     def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
         """Mean loss per example; `progress` goes from 0 to 1 over the run, for annealed weights."""
         raise NotImplementedError
+
+    def warning(self, parts: dict[str, float]) -> str | None:
+        """What the user should know about a run that has these parts after a while."""
+        return None

@@ -16,12 +16,11 @@ def pair_keys(batch: Batch) -> Tensor:
     return torch.stack([left, right, batch.meaning.chunk(2)[0]], dim=1)
 
 
-def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Tensor]:
-    """Cells (row, column) where different examples share a key; row `i` of `keys` is row `first + i` of `all_keys`.
+def shared_keys(keys: Tensor, all_keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Cells (row of `keys`, row of `all_keys`) that have a key in common, some of them twice; each row has some keys.
 
     A sparse join: duplicates are few, and comparing everything with everything would cost as much as the loss.
     """
-    width = keys.shape[1]
     values, order = all_keys.flatten().sort()
     wanted = keys.flatten()
     start = torch.searchsorted(values, wanted)
@@ -29,7 +28,12 @@ def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Te
     total = int(count.sum())
     hit = torch.arange(len(wanted), device=keys.device).repeat_interleave(count, output_size=total)
     within = torch.arange(total, device=keys.device) - (count.cumsum(0) - count)[hit]
-    rows, columns = hit // width, order[start[hit] + within] // width
+    return hit // keys.shape[1], order[start[hit] + within] // all_keys.shape[1]
+
+
+def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Tensor]:
+    """Cells where *different* examples share a key; row `i` of `keys` is row `first + i` of `all_keys`."""
+    rows, columns = shared_keys(keys, all_keys)
     other = rows + first != columns
     return rows[other], columns[other]
 
@@ -39,21 +43,26 @@ def contrastive_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: flo
 
     `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`.
     """
-    left, right = functional.normalize(left, dim=1), functional.normalize(right, dim=1)
+    return dot_product_loss(functional.normalize(left, dim=1), functional.normalize(right, dim=1), keys, temperature)
+
+
+def dot_product_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """The same for vectors as they are."""
     first = rank() * len(left)
     rows, columns = same_meaning(keys, gather(keys), first)
-    forward = _logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
+    forward = masked_logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
     positive = (left * right).sum(1) / temperature  # not the diagonal, whose gradient would be another matrix
     if world_size() == 1:
         backward_partition = forward.logsumexp(0)
     else:
-        backward_partition = _logits(right, gather(left), rows, columns, temperature).logsumexp(1)
+        backward_partition = masked_logits(right, gather(left), rows, columns, temperature).logsumexp(1)
     loss = (forward.logsumexp(1) + backward_partition - 2 * positive).mean()
     hits = forward.detach().argmax(1) == torch.arange(first, first + len(left), device=left.device)
     return loss, hits.float().mean()
 
 
-def _logits(queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
+def masked_logits(queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
+    """Dot products over `temperature`, with minus infinity in the cells (rows, columns)."""
     logits = (queries / temperature) @ candidates.T
     if len(rows):
         logits[rows, columns] = -torch.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -51,6 +51,25 @@ def gather(tensor: Tensor) -> Tensor:
     Every process must hold equally many rows.
     """
     return tensor if world_size() == 1 else cast(Tensor, _Gather.apply(tensor.contiguous()))
+
+
+class Gathered(NamedTuple):
+    """Rows of all processes, and where this process's begin."""
+
+    rows: Tensor
+    first: int
+
+
+def gather_ragged(tensor: Tensor) -> Gathered:
+    """`gather` for processes that hold different numbers of rows."""
+    if world_size() == 1:
+        return Gathered(tensor, 0)
+    counts = gather(torch.tensor([len(tensor)], device=tensor.device))
+    most = int(counts.max())
+    filler = tensor.new_zeros(most - len(tensor), *tensor.shape[1:])
+    everything = gather(torch.cat([tensor, filler]))  # (processes x most, ...)
+    real = torch.arange(most, device=tensor.device) < counts[:, None]
+    return Gathered(everything[real.flatten()], int(counts[: rank()].sum()))
 
 
 class _Gather(torch.autograd.Function):

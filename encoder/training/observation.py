@@ -23,6 +23,7 @@ class Quiet:
     def resumed(self, position: Position) -> None: ...
     def stepped(self, report: StepReport) -> None: ...
     def evaluated(self, position: Position, precision: float, best: float) -> None: ...
+    def warned(self, message: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -43,6 +44,7 @@ class RunLog(Quiet):
         )
         self._task = self._bar.add_task("training", total=1.0, figures="", left="")
         self._mode = "w"
+        self._warnings: set[str] = set()
         self._precision: float | None = None
         self._since = self._logged = time.monotonic()
         self._pairs = self._tokens = 0
@@ -89,6 +91,11 @@ class RunLog(Quiet):
         self._write(position, {"held_out_p_at_1": precision, "best_p_at_1": best})
         self._since = time.monotonic()  # an evaluation is not training speed
         self._pairs = self._tokens = 0
+
+    def warned(self, message: str) -> None:
+        if message not in self._warnings:
+            self._warnings.add(message)
+            self._bar.console.print(f"warning: {message}", style="yellow", highlight=False, soft_wrap=True)
 
     def _write(self, position: Position, figures: dict[str, float]) -> None:
         entry = {"step": position.step, "pairs": position.pairs, "seconds": round(position.seconds, 2), **figures}

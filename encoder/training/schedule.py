@@ -35,4 +35,12 @@ def learning_rate_factor(done: float, step: int, schedule: ScheduleSettings) -> 
         warm = min(1.0, (step + 1) / schedule.warmup)
     start = schedule.warmup if by_share else 0.0
     after = max(0.0, done - start) / (1 - start)
-    return warm * (schedule.end + (1 - schedule.end) * 0.5 * (1 + math.cos(math.pi * after)))
+    match schedule.decay:
+        case "cosine":
+            left = 0.5 * (1 + math.cos(math.pi * after))
+        case "linear":
+            left = 1 - after
+        case "inverse-sqrt":  # Vaswani et al. 2017; by share of the run or by steps, like the warm-up
+            now = done if by_share else step + 1
+            left = min(1.0, math.sqrt(schedule.warmup / now)) if schedule.warmup and now else 1.0
+    return warm * (schedule.end + (1 - schedule.end) * left)

@@ -12,20 +12,20 @@ import torch
 from torch import nn
 
 from encoder.checkpoint import save_checkpoint
-from encoder.data.batches import pair_batch
+from encoder.data.examples import build_examples, pair_batch
 from encoder.data.heldout import HeldOut, hold_out
 from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
-from encoder.data.sampling import PairSampler, mixture
+from encoder.data.sampling import Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
 from encoder.errors import InputError
 from encoder.models import Pretrained, PretrainedSettings, build_model
-from encoder.objectives import EncoderFacts, Objective, build_objective
+from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.subword import Subword
 from encoder.training import distributed
 from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
-from encoder.training.trainer import Job, Observer, Result, Trainer
+from encoder.training.trainer import Job, Observer, Result, Task, Trainer
 
 BEST = "best"
 # A run may be resumed with other values of these.
@@ -46,6 +46,7 @@ class Trained(NamedTuple):
     store: Store
     held_out: int
 
+    examples: int  # in one epoch
 
 def prepare_data(
     settings: TrainSettings, out: Path, *, exclude: Sequence[str], strict: bool, report: Report, model: nn.Module | None
@@ -94,38 +95,52 @@ def train(
         model = model or build_model(settings.model, data.vocabulary)
         objective = _objective(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs)
-        job = _job(settings, out, model, objective, data, held_out, device)
+        job = _job(settings, out, model, objectives, data, held_out, device)
         result = Trainer(job, observer()).run()
-        return Trained(result, out / BEST, data.store, len(held_out.pairs))
+        examples = sum(task.sampler.total for task in job.tasks)
+        return Trained(result, out / BEST, data.store, len(held_out.pairs), examples)
 
 
 def _job(
     settings: TrainSettings,
     out: Path,
     model: nn.Module,
-    objective: Objective,
+    objectives: list[Weighted],
     data: Prepared,
     held_out: HeldOut,
     device: torch.device,
 ) -> Job:
     store = data.store
-    probabilities = mixture(
-        store.sources, [corpus.weight for corpus in settings.data.corpora], settings.data.temperature
-    )
-    sampler = PairSampler(store, held_out, probabilities, settings.batch, settings.seed, distributed.world_size())
+    tasks = [_task(settings, store, held_out, weighted) for weighted in objectives]
     max_tokens = settings.batch.max_tokens
     evaluation = pair_batch(store, held_out.pairs, max_tokens).to(device) if len(held_out.pairs) else None
 
     def save_best(metrics: dict[str, float]) -> None:
         save_checkpoint(out / BEST, model, settings, data.subword, metrics)
 
-    return Job(settings, model, objective, store, sampler, evaluation, device, out / STATE_FILE, save_best)
+    return Job(settings, model, tasks, evaluation, device, out / STATE_FILE, save_best)
 
 
-def _objective(settings: TrainSettings, model: nn.Module, data: Prepared) -> Objective:
+def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> Task:
+    objective, data = weighted.objective, settings.data
+    examples = build_examples(
+        objective.shape,
+        store,
+        positives=objective.positives,
+        languages=objective.languages,
+        assembly=data.assemble,
+    )
+    probabilities = mixture(examples.sources, [corpus.weight for corpus in data.corpora], data.temperature)
+    processes = distributed.world_size()
+    sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.seed, processes)
+    return Task(weighted.name, objective, weighted.weight, sampler)
+
+
+def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> list[Weighted]:
     embedding = getattr(getattr(model, "tokens", None), "weight", None)
-    dim = cast(int, model.dim)
-    return build_objective(settings.objective, EncoderFacts(dim, data.vocabulary, data.store.languages, embedding))
+    dropout = any(isinstance(module, nn.Dropout) and module.p > 0 for module in model.modules())
+    facts = EncoderFacts(cast(int, model.dim), data.vocabulary, data.store.languages, embedding, dropout)
+    return build_objectives(settings.objective, facts)
 
 
 def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:

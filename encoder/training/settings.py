@@ -17,9 +17,9 @@ from encoder.text import TextSettings
 
 
 class OptimiserSettings(Settings):
-    """Defaults are those of EMS; its released code sets `amsgrad`."""
+    """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`."""
 
-    kind: Literal["adam", "adamw"] = "adam"
+    kind: Literal["adam", "adamw", "adafactor"] = "adam"
     lr: float = Field(3e-4, gt=0)
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
@@ -29,8 +29,9 @@ class OptimiserSettings(Settings):
 
 
 class ScheduleSettings(Settings):
-    """Linear warm-up, then cosine to `end` times the learning rate at the end of the run."""
+    """Linear warm-up, then down to `end` times the learning rate: at the end of the run, or never quite."""
 
+    decay: Literal["cosine", "linear", "inverse-sqrt"] = "cosine"
     warmup: float = Field(0.05, ge=0, description="Share of the run when below 1, else steps.")
     end: float = Field(0.0, ge=0, le=1)
 

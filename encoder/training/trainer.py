@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from encoder.batch import Batch
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
-from encoder.data.sampling import PairSampler, SamplerState
-from encoder.data.store import Store
+from encoder.data.sampling import Sampler, SamplerState
 from encoder.errors import InputError
 from encoder.objectives.base import Objective
 from encoder.training import distributed
@@ -54,15 +53,23 @@ class Observer(Protocol):
     def stepped(self, report: StepReport) -> None: ...
     def evaluated(self, position: Position, precision: float, best: float) -> None: ...
 
+    def warned(self, message: str) -> None: ...
+
+
+class Task(NamedTuple):
+    """One objective of a run with the examples that it learns from; `name` tells the parts of a mixture apart."""
+
+    name: str
+    objective: Objective
+    weight: float
+    sampler: Sampler
 
 class Job(NamedTuple):
     """What to train, on what, and where to put it."""
 
     settings: TrainSettings
     model: nn.Module
-    objective: Objective
-    store: Store
-    sampler: PairSampler
+    tasks: Sequence[Task]
     held_out: Batch | None
     device: torch.device
     state_path: Path
@@ -75,28 +82,30 @@ class Trainer:
     def __init__(self, job: Job, observer: Observer) -> None:
         self._job, self._observer = job, observer
         self._settings = job.settings
-        self._modules = nn.ModuleDict({"model": job.model, "objective": job.objective}).to(job.device).train()
+        objectives = nn.ModuleList(task.objective for task in job.tasks)
+        self._modules = nn.ModuleDict({"model": job.model, "objectives": objectives}).to(job.device).train()
         self._encode: Encode = torch.compile(job.model, dynamic=True) if job.settings.compile else job.model
         self._optimiser = make_optimiser(job.settings.optimiser, self._modules)
         mixed = job.device.type == "cuda" and job.settings.precision != "fp32"
         self._dtype = _DTYPES[job.settings.precision] if mixed else None
         self._scaler = torch.amp.GradScaler(job.device.type, enabled=self._dtype == torch.float16)
         self._position = Position(0, 0, 0.0)
-        self._sampler_state = job.sampler.start()
+        self._sampler_states = [task.sampler.start() for task in job.tasks]
         self._best: float | None = None
         self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
+        self._looked_at = 0  # tenth of the run in which objectives were last asked for warnings
 
     def run(self) -> Result:
         if self._job.state_path.exists():
             self._resume()
         started = time.monotonic() - self._position.seconds
-        drawn = self._job.sampler.batches(self._sampler_state)
-        source = training_batches(
-            self._job.store, drawn, self._settings.batch.max_tokens, distributed.rank(), distributed.world_size()
-        )
         done = self._done()
         saved_at = self._position.step
-        with closing(prefetch(source)) as batches:  # type: ignore[type-var]
+        with ExitStack() as stack:
+            batches = [
+                stack.enter_context(closing(prefetch(self._source(task, state))))  # type: ignore[type-var]
+                for task, state in zip(self._job.tasks, self._sampler_states, strict=True)
+            ]
             while done < 1 and not self._out_of_patience():
                 self._update(batches, done)
                 self._tick(started)
@@ -112,13 +121,19 @@ class Trainer:
         return Result(self._position, self._best, self._best_step, self._skipped, done < 1)
 
     def _tick(self, started: float) -> None:
+    def _source(self, task: Task, state: SamplerState) -> Iterator[TrainingBatch]:
+        settings = self._settings
+        drawn = task.sampler.batches(state)
+        here, processes = distributed.rank(), distributed.world_size()
+        return training_batches(task.sampler.examples, drawn, settings.batch.max_tokens, settings.seed, here, processes)
+
         seconds = distributed.same_number(time.monotonic() - started, self._job.device)
         self._position = self._position._replace(seconds=seconds)
 
     def _done(self) -> float:
-        return progress(self._position, self._settings.limits, self._job.store.pairs)
+        return progress(self._position, self._settings.limits, sum(task.sampler.total for task in self._job.tasks))
 
-    def _update(self, batches: Iterator[TrainingBatch], done: float) -> None:
+    def _update(self, batches: Sequence[Iterator[TrainingBatch]], done: float) -> None:
         settings, step = self._settings, self._position.step
         rate = settings.optimiser.lr * learning_rate_factor(done, step, settings.schedule)
         for group in self._optimiser.param_groups:
@@ -128,34 +143,50 @@ class Trainer:
         self._optimiser.zero_grad(set_to_none=True)
         loss, parts, pairs, tokens = self._accumulate(batches, done)
         self._apply()
+        if int(done * _EVALUATIONS) > self._looked_at:
+            self._looked_at = int(done * _EVALUATIONS)
+            self._warn(parts)
         self._position = Position(step + 1, self._position.pairs + pairs, self._position.seconds)
         self._observer.stepped(StepReport(self._position, done, rate, loss, parts, pairs, tokens))
 
-    def _accumulate(self, batches: Iterator[TrainingBatch], done: float) -> tuple[Tensor, dict[str, Tensor], int, int]:
+    def _accumulate(
+        self, batches: Sequence[Iterator[TrainingBatch]], done: float
+    ) -> tuple[Tensor, dict[str, Tensor], int, int]:
         times = self._settings.batch.accumulate
         total = torch.zeros((), device=self._job.device)
         parts: dict[str, Tensor] = {}
         pairs = tokens = 0
         for _ in range(times):
-            batch, self._sampler_state = next(batches)
-            loss = backward(
-                self._encode,
-                self._job.objective,
-                batch.to(self._job.device),
-                done=done,
-                scale=lambda value: self._scaler.scale(value / times),
-                autocast=self._autocast,
-                chunk=self._settings.batch.chunk,
-            )
-            total += loss.total.detach() / times
-            for name, value in loss.parts.items():
-                parts[name] = parts.get(name, 0) + value / times
-            pairs += batch.examples * distributed.world_size()
-            tokens += len(batch.tokens.ids) * distributed.world_size()
+            for number, task in enumerate(self._job.tasks):
+                batch, self._sampler_states[number] = next(batches[number])
+                share = task.weight / times
+                loss = backward(
+                    self._encode,
+                    task.objective,
+                    batch.to(self._job.device),
+                    done=done,
+                    scale=lambda value, share=share: self._scaler.scale(value * share),  # type: ignore[misc]
+                    autocast=self._autocast,
+                    chunk=self._settings.batch.chunk,
+                )
+                total += loss.total.detach() * share
+                for name, value in loss.parts.items():
+                    name = f"{task.name}.{name}" if task.name else name
+                    parts[name] = parts.get(name, 0) + value / times
+                pairs += batch.examples * distributed.world_size()
+                tokens += len(batch.tokens.ids) * distributed.world_size()
         distributed.average_gradients(self._modules.parameters())
         return distributed.average(total), parts, pairs, tokens
 
     def _autocast(self) -> AbstractContextManager[None]:
+    def _warn(self, parts: dict[str, Tensor]) -> None:
+        for task in self._job.tasks:
+            start = f"{task.name}." if task.name else ""
+            own = {name.removeprefix(start): float(part) for name, part in parts.items() if name.startswith(start)}
+            message = task.objective.warning(own)
+            if message is not None:
+                self._observer.warned(message)
+
         if self._dtype is None:  # never on a CPU: bfloat16 kills the process on some
             return nullcontext()
         return torch.autocast(self._job.device.type, self._dtype)
@@ -213,7 +244,7 @@ class Trainer:
     def _facts(self) -> dict[str, Any]:
         return {
             "position": self._position,
-            "sampler": self._sampler_state,
+            "samplers": self._sampler_states,
             "best": self._best,
             "best_step": self._best_step,
             "stale": self._stale,
@@ -226,8 +257,7 @@ class Trainer:
         facts = read_facts(self._job.state_path)
         load_state(self._job.state_path, self._modules, self._optimiser)
         self._position = Position(*facts["position"])
-        pool, used, drawn = facts["sampler"]
-        self._sampler_state = SamplerState(pool, used, tuple(drawn))
+        self._sampler_states = [SamplerState(pool, used, tuple(drawn)) for pool, used, drawn in facts["samplers"]]
         self._best, self._best_step = facts["best"], facts["best_step"]
         self._stale, self._skipped = facts["stale"], facts["skipped"]
         self._scaler.load_state_dict(facts["scaler"])
@@ -237,6 +267,8 @@ class Trainer:
 def make_optimiser(settings: OptimiserSettings, modules: nn.Module) -> torch.optim.Optimizer:
     """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]
+    if settings.kind == "adafactor":
+        return torch.optim.Adafactor(modules.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     return kind(
         modules.parameters(),
         lr=settings.lr,

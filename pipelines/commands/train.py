@@ -93,9 +93,10 @@ def _summarise(console: Console, settings: TrainSettings, trained: Trained) -> N
     rows = [
         ("languages", f"{len(store.languages)}"),
         ("pairs in the corpora", f"{store.pairs:,} ({trained.held_out:,} held out)"),
+        ("examples to train on", f"{trained.examples:,}"),
         *((f"lines dropped: {reason}", f"{count:,}") for reason, count in sorted(store.counters.items())),
         ("steps", f"{result.position.step:,}" + (" (stopped early)" if result.stopped_early else "")),
-        ("epochs", f"{result.position.pairs / store.pairs:.2f}"),
+        ("epochs", f"{result.position.pairs / trained.examples:.2f}"),
         ("minutes", f"{result.position.seconds / 60:.1f}"),
         ("pairs a second", f"{pairs_per_second:,.0f}"),
         ("updates skipped, not finite", f"{result.skipped}"),

@@ -15,8 +15,9 @@ import torch
 from torch.nn import functional
 
 from encoder.data.batches import training_batches
+from encoder.data.examples import PairExamples
 from encoder.data.heldout import hold_out
-from encoder.data.sampling import BatchSettings, PairSampler, mixture
+from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Block, Store, StoreWriter
 from encoder.objectives.xtr import reconstruction_loss, sample_candidates
 from encoder.tokens import TokenBatch, Tokens
@@ -44,10 +45,10 @@ def _data_path() -> None:
         writer.finish({})
         store = Store(Path(folder))
         for pairs in (2048, 8192):
-            sampler = PairSampler(
-                store, hold_out(store, 2000), mixture(store.sources, [1.0], 1.5), BatchSettings(pairs=pairs), 0
-            )
-            batches = training_batches(store, sampler.batches(sampler.start()), 120)
+            examples = PairExamples(store)
+            probabilities = mixture(examples.sources, [1.0], 1.5)
+            sampler = Sampler(store, examples, hold_out(store, 2000), probabilities, BatchSettings(pairs=pairs), 0)
+            batches = training_batches(examples, sampler.batches(sampler.start()), 120, seed=0)
             started = time.perf_counter()
             count = sum(batch.examples for batch, _ in islice(batches, 400_000 // pairs))
             rate = count / (time.perf_counter() - started)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.data.batches import pair_batch, prefetch
+from encoder.data.batches import prefetch
+from encoder.data.examples import PairExamples, pair_batch
 from encoder.data.heldout import hold_out
 from encoder.data.permutation import permute
-from encoder.data.sampling import BatchSettings, Drawn, PairSampler, mixture
+from encoder.data.sampling import BatchSettings, Drawn, Sampler, mixture
 from encoder.data.store import Block, Store, StoreWriter, group_pairs, text_hashes
 from encoder.errors import InputError
 from encoder.tokens import Tokens
@@ -29,9 +30,10 @@ def make_store(folder: Path, sizes: dict[str, int], seed: int = 0) -> Store:
     return Store(folder)
 
 
-def make_sampler(store: Store, *, held_out: int = 0, processes: int = 1, **settings: object) -> PairSampler:
-    probabilities = mixture(store.sources, [1.0] * 10, 1.0)
-    return PairSampler(store, hold_out(store, held_out), probabilities, BatchSettings(**settings), 7, processes)
+def make_sampler(store: Store, *, held_out: int = 0, processes: int = 1, **settings: object) -> Sampler:
+    examples = PairExamples(store)
+    probabilities = mixture(examples.sources, [1.0] * 10, 1.0)
+    return Sampler(store, examples, hold_out(store, held_out), probabilities, BatchSettings(**settings), 7, processes)
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**64))
@@ -46,7 +48,7 @@ def test_permute_shuffles() -> None:
 
 
 def test_temperature_flattens_language_pairs(tmp_path: Path) -> None:
-    sources = make_store(tmp_path, {"de": 400, "fr": 100}).sources
+    sources = PairExamples(make_store(tmp_path, {"de": 400, "fr": 100})).sources
     np.testing.assert_allclose(mixture(sources, [1, 1], 1), [0.8, 0.2])
     np.testing.assert_allclose(mixture(sources, [1, 1], 2), [2 / 3, 1 / 3])
     np.testing.assert_allclose(mixture(sources, [1, 4], 1), [0.5, 0.5])
@@ -56,8 +58,8 @@ def test_one_epoch_sees_every_pair_once(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 256})
     drawn = list(islice(make_sampler(store, pairs=64).batches(make_sampler(store).start()), 8))
     for epoch in (drawn[:4], drawn[4:]):
-        assert sorted(np.concatenate([batch.pairs for batch in epoch])[:, 2]) == list(range(256))
-    assert not np.array_equal(drawn[0].pairs, drawn[4].pairs)
+        assert sorted(np.concatenate([batch.rows for batch in epoch])[:, 2]) == list(range(256))
+    assert not np.array_equal(drawn[0].rows, drawn[4].rows)
 
 
 @pytest.mark.parametrize("settings", [{"pairs": 50}, {"pairs": 50, "tokens": 600}, {"pairs": 50, "bucket": True}])
@@ -68,16 +70,16 @@ def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict
     for stop in (1, 17, 45):
         rest: list[Drawn] = list(islice(sampler.batches(whole[stop - 1].after), 60 - stop))
         for one, other in zip(whole[stop:], rest, strict=True):
-            np.testing.assert_array_equal(one.pairs, other.pairs)
+            np.testing.assert_array_equal(one.rows, other.rows)
 
 
 def test_token_budget_and_equal_shares(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 900})
     sampler = make_sampler(store, pairs=100, tokens=500, processes=3)
     for batch in islice(sampler.batches(sampler.start()), 50):
-        lengths = (store.offsets[batch.pairs[:, :2] + 1] - store.offsets[batch.pairs[:, :2]]).max()
-        assert len(batch.pairs) % 3 == 0
-        assert len(batch.pairs) == 6 or 2 * lengths * len(batch.pairs) <= 500
+        lengths = (store.offsets[batch.rows[:, :2] + 1] - store.offsets[batch.rows[:, :2]]).max()
+        assert len(batch.rows) % 3 == 0
+        assert len(batch.rows) == 6 or 2 * lengths * len(batch.rows) <= 500
 
 
 def test_held_out_pairs_and_their_repeats_are_never_drawn(tmp_path: Path) -> None:
@@ -88,12 +90,12 @@ def test_held_out_pairs_and_their_repeats_are_never_drawn(tmp_path: Path) -> Non
     forbidden = set(store.texts[held_out.pairs[:, :2]].ravel())
     sampler = make_sampler(store, held_out=30, pairs=100)
     for batch in islice(sampler.batches(sampler.start()), 20):
-        assert not forbidden & set(store.texts[batch.pairs[:, :2]].ravel())
+        assert not forbidden & set(store.texts[batch.rows[:, :2]].ravel())
 
 
 def test_too_few_pairs_is_an_error(tmp_path: Path) -> None:
     sampler = make_sampler(make_store(tmp_path, {"de": 1}), pairs=8)
-    with pytest.raises(InputError, match="too few training pairs"):
+    with pytest.raises(InputError, match="too few examples"):
         next(sampler.batches(sampler.start()))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from encoder.data.batches import pair_batch
+from encoder.data.examples import pair_batch
 from encoder.errors import InputError
 from encoder.inference import Encoder
 from encoder.training.observation import Quiet
@@ -151,7 +151,7 @@ def test_excluded_sentences_are_dropped_whatever_their_case(corpus: Path, tmp_pa
             {"data": {"corpora": [{"path": "CORPUS", "langs": ["en", "qq"]}]}},
             "corpora.0.langs: 'qq' is not a language code",
         ),
-        ({"data": {"corpora": [{"path": "CORPUS"}], "languages": ["en", "de"]}}, "no training pairs"),
+        ({"data": {"corpora": [{"path": "CORPUS"}], "languages": ["en", "de"]}}, "no sentence to train on"),
         ({"data": {"corpora": []}}, "no corpus is listed"),
         ({"limits": {}}, "Set steps, epochs or minutes"),
     ],
@@ -165,7 +165,7 @@ def test_bad_input_is_one_sentence(corpus: Path, tmp_path: Path, changes: dict[s
 
 def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
     (tmp_path / "en-fr.tsv").write_text("")
-    with pytest.raises(InputError, match="no training pairs"):
+    with pytest.raises(InputError, match="no sentence to train on"):
         run(tmp_path / "en-fr.tsv", tmp_path / "run")
 
 

@@ -1,0 +1,206 @@
+"""Readers of natural language inference: premises with what follows from them and what contradicts them.
+
+Known by their header, comma- or tab-separated, or JSON lines with the same keys:
+- SimCSE: `sent0,sent1,hard_neg`, one triple a line;
+- XNLI and everything in its form: `language, gold_label, sentence1, sentence2, promptID, pairID, ...`; pairs that share
+  `promptID` and `pairID` in several languages become cross-lingual;
+- XNLI's machine-translated training text: `premise, hypo, label`, one language a file;
+- two languages side by side: `label, sentence1_en, sentence2_en, sentence1_sw, sentence2_sw`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from encoder.data.corpora import CorpusFile
+from encoder.data.readers import Group, Malformed, Row, Triple, iterate_lines
+from encoder.errors import InputError
+from encoder.languages import canonical
+
+_LABELS = {"entailment": "entailment", "contradiction": "contradiction", "contradictory": "contradiction"}
+_SIDE = re.compile(r"sentence([12])_([A-Za-z]{2,3})")
+
+
+class _Line(NamedTuple):
+    number: int
+    cells: dict[str, str]
+
+
+class _Statement(NamedTuple):
+    """One labelled hypothesis in one or more languages."""
+
+    prompt: str
+    label: str
+    premise: dict[str, str]
+    hypothesis: dict[str, str]
+
+
+def read_triples(file: CorpusFile) -> Iterator[Row]:
+    """A triple for each entailment that has a contradiction of the same premise; the k-th goes with the k-th.
+
+    Premises are put together by `promptID` or text over the whole file, which is read before the first triple.
+    """
+    lines = _lines(file)
+    first = next(lines, None)
+    if isinstance(first, _Line) and {"sent0", "sent1", "hard_neg"} <= first.cells.keys():
+        yield from _simcse_triples(file, first, lines)
+        return
+    statements: dict[str, list[_Statement]] = {}
+    for item in _statements(file, first, lines):
+        if isinstance(item, Malformed):
+            yield item
+        else:
+            statements.setdefault(item.prompt, []).append(item)
+    for about in statements.values():
+        yield from _match(about)
+
+
+def read_entailments(file: CorpusFile) -> Iterator[Row]:
+    """Premise and entailed hypothesis of one language as a pair: what mSimCSE mixes with translations."""
+    for row in read_triples(file):
+        if isinstance(row, Triple):
+            texts = dict(zip(*row.positive, strict=True))
+            for lang, text in zip(*row.anchor, strict=True):
+                if lang in texts:
+                    yield Group((lang, lang), (text, texts[lang]))
+        else:
+            yield row
+
+
+def _match(about: list[_Statement]) -> Iterator[Row]:
+    premise: dict[str, str] = {}
+    hypotheses: dict[str, dict[str, dict[str, str]]] = {"entailment": {}, "contradiction": {}}
+    for prompt, label, said, hypothesis in about:
+        premise |= said
+        if label in hypotheses:
+            hypotheses[label].setdefault(prompt + next(iter(hypothesis.values())), hypothesis)
+    followed = hypotheses["entailment"].values()
+    for positive, negative in zip_longest(followed, hypotheses["contradiction"].values()):
+        if positive and negative:
+            yield Triple(_as_group(premise), _as_group(positive), _as_group(negative))
+
+
+def _as_group(texts: dict[str, str]) -> Group:
+    return Group(tuple(texts), tuple(texts.values()))
+
+
+def _simcse_triples(file: CorpusFile, first: _Line, rest: Iterable[_Line | Malformed]) -> Iterator[Row]:
+    langs = (_language(file) or "en",)
+    for line in (first, *rest):
+        if isinstance(line, Malformed):
+            yield line
+            continue
+        texts = [line.cells[name].strip() for name in ("sent0", "sent1", "hard_neg")]
+        if all(texts):
+            yield Triple(*(Group(langs, (text,)) for text in texts))
+        else:
+            yield Malformed(line.number, "empty side")
+
+
+def _statements(
+    file: CorpusFile, first: _Line | Malformed | None, rest: Iterable[_Line | Malformed]
+) -> Iterator[_Statement | Malformed]:
+    merged: dict[tuple[str, str], _Statement] = {}
+    for line in (first, *rest):
+        if line is None:
+            return
+        if isinstance(line, Malformed):
+            yield line
+            continue
+        statement = _statement(file, line)
+        if isinstance(statement, Malformed):
+            yield statement
+        elif "pairID" in line.cells:
+            key = (statement.prompt, line.cells["pairID"])
+            before = merged.setdefault(key, statement)
+            before.premise.update(statement.premise)
+            before.hypothesis.update(statement.hypothesis)
+        else:
+            yield statement
+    yield from merged.values()
+
+
+def _statement(file: CorpusFile, line: _Line) -> _Statement | Malformed:
+    cells = line.cells
+    label = _LABELS.get(cells.get("gold_label", cells.get("label", "")).strip(), "neutral")
+    sides = {_SIDE.fullmatch(name): text.strip() for name, text in cells.items() if _SIDE.fullmatch(name)}
+    try:
+        if sides:
+            premise = {canonical(match[2]): text for match, text in sides.items() if match and match[1] == "1"}
+            hypothesis = {canonical(match[2]): text for match, text in sides.items() if match and match[1] == "2"}
+        elif "sentence1" in cells:
+            lang = canonical(cells["language"]) if cells.get("language") else _language(file) or "en"
+            premise, hypothesis = {lang: cells["sentence1"].strip()}, {lang: cells["sentence2"].strip()}
+        else:
+            lang = _language(file) or "en"
+            premise, hypothesis = {lang: cells["premise"].strip()}, {lang: cells["hypo"].strip()}
+    except InputError as error:
+        raise InputError(f"{file.name}, line {line.number}: {error}") from None
+    if not all(premise.values()) or not all(hypothesis.values()):
+        return Malformed(line.number, "empty side")
+    return _Statement(cells.get("promptID") or next(iter(premise.values())), label, premise, hypothesis)
+
+
+def _language(file: CorpusFile) -> str | None:
+    """From the corpus settings, or from a name like multinli.train.fr.tsv."""
+    if file.langs:
+        return file.langs[0]
+    match = re.search(r"\.([a-z]{2,3})\.(?:tsv|csv|jsonl)\b", PurePosixPath(file.name).name)
+    return canonical(match[1]) if match else None
+
+
+def _lines(file: CorpusFile) -> Iterator[_Line | Malformed]:
+    texts = enumerate(iterate_lines(file.name), 1)
+    number, header = next(texts, (1, None))
+    if header is None:
+        raise InputError(f"{file.name}: empty, or its first line is not UTF-8")
+    if header.lstrip().startswith("{"):
+        yield _json_line(number, header)
+        for number, text in texts:
+            yield Malformed(number, "not valid UTF-8") if text is None else _json_line(number, text)
+        return
+    comma = "\t" not in header
+    names = [name.strip() for name in _cells(header, comma)]
+    _require_known(file, names)
+    for number, text in texts:
+        cells = [] if text is None else _cells(text, comma)
+        if len(cells) == len(names):
+            yield _Line(number, dict(zip(names, cells, strict=True)))
+        else:
+            yield Malformed(
+                number, "not valid UTF-8" if text is None else f"{len(cells)} columns instead of {len(names)}"
+            )
+
+
+def _cells(line: str, comma: bool) -> list[str]:
+    return next(csv.reader([line]), []) if comma else line.split("\t")
+
+
+def _json_line(number: int, text: str) -> _Line | Malformed:
+    try:
+        entry = json.loads(text)
+    except json.JSONDecodeError:
+        return Malformed(number, "not valid JSON")
+    if not isinstance(entry, Mapping) or "sentence1" not in entry or "sentence2" not in entry:
+        return Malformed(number, "not an object with sentence1 and sentence2")
+    return _Line(number, {name: str(value) for name, value in entry.items() if value is not None})
+
+
+def _require_known(file: CorpusFile, names: list[str]) -> None:
+    there = set(names)
+    label = there & {"gold_label", "label"}
+    sides = {match[1] for name in names if (match := _SIDE.fullmatch(name))}
+    if {"sent0", "sent1", "hard_neg"} <= there or (
+        label and ({"sentence1", "sentence2"} <= there or {"premise", "hypo"} <= there or sides == {"1", "2"})
+    ):
+        return
+    raise InputError(
+        f"{file.name}, line 1: not a header of NLI data; it must name sent0, sent1 and hard_neg, or gold_label, "
+        "sentence1 and sentence2, or premise, hypo and label"
+    )

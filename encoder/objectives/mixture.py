@@ -1,0 +1,63 @@
+"""Several objectives for one encoder: each draws its own batch, and their losses are added with weights."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from encoder.objectives.base import EncoderFacts, Objective
+from encoder.objectives.ems import Ems, EmsSettings
+from encoder.objectives.mpcl import Mpcl, MpclSettings
+from encoder.objectives.msimcse import Msimcse, MsimcseSettings
+from encoder.objectives.vmsst import Vmsst, VmsstSettings
+from encoder.settings import Settings
+
+SingleSettings = Annotated[EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings, Field(discriminator="kind")]
+
+
+class Share(Settings):
+    objective: SingleSettings
+    weight: float = Field(1.0, gt=0)
+
+
+class MixtureSettings(Settings):
+    kind: Literal["mixture"] = "mixture"
+    parts: tuple[Share, ...] = Field(min_length=2)
+
+
+ObjectiveSettings = Annotated[
+    EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings, Field(discriminator="kind")
+]
+
+
+class Weighted(NamedTuple):
+    """An objective and the share of its loss in the sum."""
+
+    name: str
+    objective: Objective
+    weight: float
+
+
+def build_objectives(
+    settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings, encoder: EncoderFacts
+) -> list[Weighted]:
+    """One objective, or all of a mixture; names tell the parts of a mixture apart."""
+    if isinstance(settings, MixtureSettings):
+        return [
+            Weighted(f"{share.objective.kind}{number}", _build(share.objective, encoder), share.weight)
+            for number, share in enumerate(settings.parts)
+        ]
+    return [Weighted("", _build(settings, encoder), 1.0)]
+
+
+def _build(settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings, encoder: EncoderFacts) -> Objective:
+    match settings:
+        case EmsSettings():
+            return Ems(settings, encoder)
+        case MsimcseSettings():
+            return Msimcse(settings, encoder)
+        case MpclSettings():
+            return Mpcl(settings, encoder)
+        case VmsstSettings():
+            return Vmsst(settings, encoder)

@@ -1,0 +1,154 @@
+"""MPCL: contrastive learning with all translations of a sentence as positives.
+
+Formula: -log( sum over positives e^{sim/T} / sum over all others j != i e^{sim/T} ), equation 2; sim is the cosine, and
+with `minmax` rescaled to [-1, 1] over each anchor's candidates.
+Data: groups of three or more translations; with `hard_negatives`, NLI triples in several languages.
+When: N-way parallel text; mined pairs become groups with `data.assemble`.
+Reference: Zhao et al., "Leveraging Multi-lingual Positive Instances in Contrastive Learning to Improve Sentence
+Embedding".
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from encoder.batch import Batch
+from encoder.objectives.base import EncoderFacts, Loss, Objective
+from encoder.objectives.contrastive import shared_keys
+from encoder.objectives.msimcse import tanh_head
+from encoder.settings import Settings
+from encoder.training.distributed import gather, gather_ragged, rank
+
+
+class MpclSettings(Settings):
+    """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs."""
+
+    kind: Literal["mpcl"] = "mpcl"
+    positives: int = Field(5, ge=1, description="Most translations beside the anchor (K).")
+    temperature: float = Field(0.05, gt=0)
+    minmax: bool = Field(True, description="Rescale each anchor's similarities to [-1, 1] before the temperature.")
+    anchors: Literal["one", "all"] = Field("one", description="A random sentence of each group, or every one in turn.")
+    single: bool = False
+    hard_negatives: bool = Field(False, description="Learn from triples; contradictions join the candidates.")
+    warmup: float = Field(0.0, ge=0, le=1, description="Share of the run with one positive (equation 1) first.")
+    head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
+
+    @model_validator(mode="after")
+    def _one_control_at_a_time(self) -> MpclSettings:
+        if self.single and (self.hard_negatives or self.warmup or self.anchors == "all"):
+            raise ValueError("single is a control without hard_negatives, warmup and anchors: all; leave them out")
+        return self
+
+
+class Candidates(NamedTuple):
+    """Every sentence of the step, on all processes."""
+
+    vectors: Tensor  # (all, dim) unit length
+    keys: Tensor  # (all, 2) text and meaning
+    example: Tensor  # (all,) numbered over all processes
+    first: int  # this process's first row
+
+
+class Mpcl(Objective):
+    def __init__(self, settings: MpclSettings, encoder: EncoderFacts) -> None:
+        super().__init__()
+        self.settings = settings
+        self.shape = "triples" if settings.hard_negatives else "groups"
+        self.positives = settings.positives
+        self.head = tanh_head(encoder.dim) if settings.head == "tanh" else nn.Identity()
+
+    def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
+        vectors = functional.normalize(self.head(vectors), dim=1)
+        everything = self._gather(vectors, batch)
+        anchors, positives = self._choose(batch, progress)
+        allowed = ~self._forbidden(anchors, positives, batch, everything)  # (anchors, all)
+        similarity = vectors[anchors] @ everything.vectors.T
+        if self.settings.minmax:
+            similarity = minmax(similarity, allowed)
+        logits = similarity / self.settings.temperature
+        numerator = logits.masked_fill(~self._cells(positives, everything, len(anchors)), -torch.inf).logsumexp(1)
+        denominator = logits.masked_fill(~allowed, -torch.inf).logsumexp(1)
+        # Divided by the batch's examples, equally many on every process; anchors need not be.
+        loss = (denominator - numerator).sum() / self._scale(batch, len(anchors))
+        best = logits.detach().masked_fill(~allowed, -torch.inf).argmax(1)
+        hits = (everything.example[best] == everything.example[everything.first + anchors]).float().mean()
+        return Loss(loss, {"contrastive": loss.detach(), "batch_p_at_1": hits})
+
+    def _gather(self, vectors: Tensor, batch: Batch) -> Candidates:
+        rows, first = gather_ragged(vectors)
+        keys = torch.stack([batch.text, batch.meaning], dim=1)
+        example = batch.example.clone()
+        if self.settings.hard_negatives:
+            example[-batch.examples :] = -1  # a hard negative is of nobody's group
+        example = torch.where(example < 0, example, example + rank() * batch.examples)
+        return Candidates(rows, gather_ragged(keys).rows, gather_ragged(example).rows, first)
+
+    def _choose(self, batch: Batch, progress: float) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Anchor rows, and cells (number of the anchor, row in the batch) that are its positives."""
+        count = batch.sentences - (batch.examples if self.settings.hard_negatives else 0)
+        example = batch.example[:count]
+        if self.settings.single or progress < self.settings.warmup:
+            first, second = (
+                disjoint_pairs(example) if self.settings.single else first_positives(example, batch.examples)
+            )
+            return first, (torch.arange(len(first), device=first.device), second)
+        anchors = torch.arange(count if self.settings.anchors == "all" else batch.examples, device=example.device)
+        rows, columns = shared_keys(example[anchors, None], example[:, None])
+        other = anchors[rows] != columns
+        return anchors, (rows[other], columns[other])
+
+    def _forbidden(
+        self, anchors: Tensor, positives: tuple[Tensor, Tensor], batch: Batch, everything: Candidates
+    ) -> Tensor:
+        """The anchor itself, and whatever means the same without being one of its positives."""
+        forbidden = torch.zeros(len(anchors), len(everything.vectors), dtype=torch.bool, device=anchors.device)
+        keys = torch.stack([batch.text, batch.meaning], dim=1)
+        for number, sentence in ((torch.arange(len(anchors), device=anchors.device), anchors), positives):
+            rows, columns = shared_keys(keys[sentence], everything.keys)
+            forbidden[number[rows], columns] = True
+        rows, columns = shared_keys(everything.example[everything.first + anchors, None], everything.example[:, None])
+        forbidden[rows, columns] = True
+        forbidden[positives[0], everything.first + positives[1]] = False
+        return forbidden
+
+    def _cells(self, positives: tuple[Tensor, Tensor], everything: Candidates, anchors: int) -> Tensor:
+        cells = torch.zeros(anchors, len(everything.vectors), dtype=torch.bool, device=positives[0].device)
+        cells[positives[0], everything.first + positives[1]] = True
+        return cells
+
+    def _scale(self, batch: Batch, anchors: int) -> Tensor | int:
+        if not self.settings.single and self.settings.anchors == "one":
+            return anchors
+        total = gather(batch.example.new_tensor([anchors])).float()
+        return total.mean()
+
+
+def minmax(similarity: Tensor, allowed: Tensor) -> Tensor:
+    """Each row stretched so that its allowed cells reach from -1 to 1."""
+    low = similarity.masked_fill(~allowed, torch.inf).amin(1, keepdim=True)
+    high = similarity.masked_fill(~allowed, -torch.inf).amax(1, keepdim=True)
+    return 2 * (similarity - low) / (high - low).clamp(min=1e-6) - 1
+
+
+def first_positives(example: Tensor, examples: int) -> tuple[Tensor, Tensor]:
+    """Each anchor with the first of its positives."""
+    anchors = torch.arange(examples, device=example.device)
+    order = example[examples:].argsort(stable=True)
+    first = torch.searchsorted(example[examples:][order], anchors)
+    return anchors, examples + order[first]
+
+
+def disjoint_pairs(example: Tensor) -> tuple[Tensor, Tensor]:
+    """Sentences of each example two by two; where their number is odd the last one has no partner."""
+    order = example.argsort(stable=True)
+    grouped = example[order]
+    start = torch.searchsorted(grouped, grouped)
+    place = torch.arange(len(example), device=example.device) - start
+    is_first = (place % 2 == 0)[:-1] & (grouped[:-1] == grouped[1:])
+    at = is_first.nonzero()[:, 0]
+    return order[at], order[at + 1]

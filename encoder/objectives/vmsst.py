@@ -1,0 +1,183 @@
+"""VMSST: translate from the sentence vector alone, with meaning and language separated by a variational bound.
+
+Formula: translation * (log p(x_i | mu_sem_j) + log p(x_j | mu_sem_i)) + elbo * ELBO, maximised (section 4), where
+ELBO = log p(x_i | z_sem, z_i) + log p(x_j | z_sem, z_j) - weight * (KL(z_sem) + KL(z_i) + KL(z_j)).
+Data: pairs. When: similarity and retrieval by plain cosine matter more than telling near-translations apart.
+Reference: Wieting et al., "Beyond Contrastive Learning: A Variational Generative Model for Multilingual Retrieval".
+
+Open in the paper, and decided here: mu_sem is the sentence vector itself (the projection to it is left to the encoder's
+last layer), so that training and use agree; the translation terms have the language variable at its prior mean, zero.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from encoder.batch import Batch, slice_tokens
+from encoder.models.transformer import TransformerSettings
+from encoder.objectives.base import EncoderFacts, Loss, Objective
+from encoder.objectives.contrastive import dot_product_loss, pair_keys
+from encoder.objectives.vmsst_networks import Decoder, Embeddings, Gaussian, LanguageNetwork
+from encoder.settings import Settings
+from encoder.tokens import TokenBatch
+
+_ACTIVE_VARIANCE = 0.01  # of the posterior mean over a batch (Burda et al. 2016)
+_FEW_ACTIVE = 0.05
+
+
+class VmsstSettings(Settings):
+    """Defaults are the paper's, from scratch, with the one-layer decoder that it found best.
+
+    Baselines: CONTRASTIVE `translation: 0, elbo: 0, contrastive: 1`; BITRANSLATION `elbo: 0`; VMSST CONTRASTIVE
+    `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST). Ablations of Table 4: `factored: true`,
+    `language_networks: 4`, `decoder_layers: 12`, `kl: 0`, `one_encoder: true`, `encoder_language: false`,
+    `decoder_language: false`.
+    """
+
+    kind: Literal["vmsst"] = "vmsst"
+    translation: float = Field(1.0, ge=0)
+    elbo: float = Field(0.1, ge=0, description="Lambda: weight of the evidence lower bound; 0.025 when pretrained.")
+    contrastive: float = Field(0.0, ge=0, description="Weight of the in-batch contrastive loss on dot products.")
+    kl: float = Field(
+        0.1,
+        ge=0,
+        description="KL weight at the end, rising linearly: 100,000 of the paper's 1,000,000 annealing steps.",
+    )
+    decoder_layers: int = Field(1, ge=1)
+    language_layers: int = Field(1, ge=0)
+    language_networks: int = Field(1, ge=1)
+    heads: int = Field(4, ge=1)
+    ffn: int = Field(1024, ge=1)
+    positions: int = Field(512, ge=2, description="Longest sentence, in tokens, and one more.")
+    one_encoder: bool = Field(False, description="The language variable from the semantic encoder.")
+    encoder_language: bool = Field(True, description="Tell the language network the language.")
+    decoder_language: bool = Field(True, description="Tell the decoder the language.")
+    factored: bool = Field(False, description="Factor the output projection.")
+    negatives: int = Field(
+        0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."
+    )
+    chunk: int = Field(0, ge=0, description="Decode so many sentences at a time, twice, to save memory; 0 for all.")
+
+    @model_validator(mode="after")
+    def _something_to_learn(self) -> VmsstSettings:
+        if not (self.translation or self.elbo or self.contrastive):
+            raise ValueError("translation, elbo and contrastive are all 0, so there is nothing to learn; weigh one")
+        return self
+
+
+class Vmsst(Objective):
+    shape = "pairs"
+
+    def __init__(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
+        super().__init__()
+        self.settings = settings
+        self.decoder: Decoder | None = None
+        self.language: LanguageNetwork | nn.Linear | None = None
+        if settings.translation or settings.elbo:
+            self._build(settings, encoder)
+
+    def _build(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
+        width = encoder.dim if encoder.embedding is None else encoder.embedding.shape[1]
+        sizes = {"dim": width, "heads": settings.heads, "ffn": settings.ffn, "dropout": 0.0}
+        languages = len(encoder.languages)
+        self.embeddings = Embeddings(encoder.vocabulary, width, settings.positions, encoder.embedding)
+        self.decoder = Decoder(
+            TransformerSettings(layers=settings.decoder_layers, **sizes),
+            encoder.vocabulary,
+            encoder.dim * (2 if settings.elbo else 1),
+            languages,
+            factored=settings.factored,
+            named=settings.decoder_language,
+        )
+        if not settings.elbo:
+            return
+        self.log_variance = nn.Linear(encoder.dim, encoder.dim)
+        if settings.one_encoder:
+            self.language = nn.Linear(encoder.dim, 2 * encoder.dim)
+        else:
+            layers = TransformerSettings(layers=settings.language_layers, **sizes)
+            networks, named = settings.language_networks, settings.encoder_language
+            self.language = LanguageNetwork(layers, encoder.dim, languages, networks, named=named)
+
+    def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
+        total = vectors.new_zeros(())
+        parts: dict[str, Tensor] = {}
+        if self.settings.translation:
+            swapped = vectors.roll(batch.examples, 0)  # each sentence from its translation's vector
+            parts["translation"] = self._decode(swapped, None, batch) / batch.examples
+            total = total + self.settings.translation * parts["translation"]
+        if self.settings.elbo:
+            bound, details = self._negative_elbo(vectors, batch, progress)
+            total = total + self.settings.elbo * bound
+            parts |= details
+        if self.settings.contrastive:
+            left, right = vectors.chunk(2)
+            both_ways, parts["batch_p_at_1"] = dot_product_loss(left, right, pair_keys(batch), 1.0)
+            parts["contrastive"] = both_ways / 2  # the mean of the directions, section 6.3
+            total = total + self.settings.contrastive * parts["contrastive"]
+        return Loss(total, {name: part.detach() for name, part in parts.items()})
+
+    def _negative_elbo(self, vectors: Tensor, batch: Batch, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        pairs = batch.examples
+        semantic = Gaussian(vectors, self.log_variance(vectors))
+        language = self._language(vectors, batch)
+        side = torch.arange(pairs, device=vectors.device) % 2  # alternating within the batch
+        chosen = torch.arange(pairs, device=vectors.device) + pairs * side
+        semantic = Gaussian(semantic.mean[chosen], semantic.log_variance[chosen])
+        meaning = semantic.sample()
+        reconstruction = self._decode(torch.cat([meaning, meaning]), language.sample(), batch) / pairs
+        kl_semantic, kl_language = semantic.kl().mean(), language.kl().sum() / pairs
+        bound = reconstruction + self.settings.kl * progress * (kl_semantic + kl_language)
+        return bound, {
+            "reconstruction": reconstruction,
+            "kl_semantic": kl_semantic,
+            "kl_language": kl_language,
+            "active_semantic": active_units(semantic.mean),
+            "active_language": active_units(language.mean),
+        }
+
+    def _language(self, vectors: Tensor, batch: Batch) -> Gaussian:
+        if isinstance(self.language, LanguageNetwork):
+            return self.language(batch.tokens, batch.language, self.embeddings)
+        assert self.language is not None
+        mean, log_variance = self.language(vectors).chunk(2, dim=1)
+        return Gaussian(mean, log_variance)
+
+    def _decode(self, semantic: Tensor, language: Tensor | None, batch: Batch) -> Tensor:
+        """-log p of all sentences of the batch, summed, from one row of latent variables each."""
+        if self.settings.elbo:
+            language = torch.zeros_like(semantic) if language is None else language
+            semantic = torch.cat([semantic, language], dim=1)
+        count, chunk = batch.sentences, self.settings.chunk
+        if not chunk or chunk >= count:
+            return self._decode_some(semantic, batch.tokens, batch.language)
+        total = semantic.new_zeros(())
+        for start in range(0, count, chunk):
+            rows = slice(start, min(start + chunk, count))
+            tokens = slice_tokens(batch.tokens, rows.start, rows.stop)
+            some = checkpoint(self._decode_some, semantic[rows], tokens, batch.language[rows], use_reentrant=False)
+            total = total + some
+        return total
+
+    def _decode_some(self, latent: Tensor, tokens: TokenBatch, language: Tensor) -> Tensor:
+        assert self.decoder is not None
+        return self.decoder(latent, tokens, language, self.embeddings, self.settings.negatives)
+
+    def warning(self, parts: dict[str, float]) -> str | None:
+        active = parts.get("active_semantic")
+        if active is None or active >= _FEW_ACTIVE:
+            return None
+        return (
+            f"posterior collapse: only {100 * active:.0f}% of the semantic variables are active "
+            f"(KL {parts['kl_semantic']:.2f}); lower objective.kl or objective.elbo, or raise objective.translation"
+        )
+
+
+def active_units(mean: Tensor) -> Tensor:
+    """Share of latent variables whose posterior mean varies with the sentence."""
+    return (mean.detach().var(0, unbiased=False) > _ACTIVE_VARIANCE).float().mean()
