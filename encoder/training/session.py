@@ -45,8 +45,8 @@ class Trained(NamedTuple):
     folder: Path  # the checkpoint
     store: Store
     held_out: int
-
     examples: int  # in one epoch
+
 
 def prepare_data(
     settings: TrainSettings, out: Path, *, exclude: Sequence[str], strict: bool, report: Report, model: nn.Module | None
@@ -93,7 +93,7 @@ def train(
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
         data = distributed.first_process_first(prepare_here)
         model = model or build_model(settings.model, data.vocabulary)
-        objective = _objective(settings, model, data)
+        objectives = _objectives(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs)
         job = _job(settings, out, model, objectives, data, held_out, device)
         result = Trainer(job, observer()).run()

@@ -52,7 +52,6 @@ class Observer(Protocol):
     def resumed(self, position: Position) -> None: ...
     def stepped(self, report: StepReport) -> None: ...
     def evaluated(self, position: Position, precision: float, best: float) -> None: ...
-
     def warned(self, message: str) -> None: ...
 
 
@@ -63,6 +62,7 @@ class Task(NamedTuple):
     objective: Objective
     weight: float
     sampler: Sampler
+
 
 class Job(NamedTuple):
     """What to train, on what, and where to put it."""
@@ -92,8 +92,8 @@ class Trainer:
         self._position = Position(0, 0, 0.0)
         self._sampler_states = [task.sampler.start() for task in job.tasks]
         self._best: float | None = None
-        self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
         self._looked_at = 0  # tenth of the run in which objectives were last asked for warnings
+        self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
 
     def run(self) -> Result:
         if self._job.state_path.exists():
@@ -120,13 +120,13 @@ class Trainer:
             self._save()
         return Result(self._position, self._best, self._best_step, self._skipped, done < 1)
 
-    def _tick(self, started: float) -> None:
     def _source(self, task: Task, state: SamplerState) -> Iterator[TrainingBatch]:
         settings = self._settings
         drawn = task.sampler.batches(state)
         here, processes = distributed.rank(), distributed.world_size()
         return training_batches(task.sampler.examples, drawn, settings.batch.max_tokens, settings.seed, here, processes)
 
+    def _tick(self, started: float) -> None:
         seconds = distributed.same_number(time.monotonic() - started, self._job.device)
         self._position = self._position._replace(seconds=seconds)
 
@@ -142,10 +142,10 @@ class Trainer:
         torch.manual_seed((settings.seed << 40) + step * distributed.world_size() + distributed.rank())
         self._optimiser.zero_grad(set_to_none=True)
         loss, parts, pairs, tokens = self._accumulate(batches, done)
-        self._apply()
         if int(done * _EVALUATIONS) > self._looked_at:
             self._looked_at = int(done * _EVALUATIONS)
             self._warn(parts)
+        self._apply()
         self._position = Position(step + 1, self._position.pairs + pairs, self._position.seconds)
         self._observer.stepped(StepReport(self._position, done, rate, loss, parts, pairs, tokens))
 
@@ -178,7 +178,6 @@ class Trainer:
         distributed.average_gradients(self._modules.parameters())
         return distributed.average(total), parts, pairs, tokens
 
-    def _autocast(self) -> AbstractContextManager[None]:
     def _warn(self, parts: dict[str, Tensor]) -> None:
         for task in self._job.tasks:
             start = f"{task.name}." if task.name else ""
@@ -187,6 +186,7 @@ class Trainer:
             if message is not None:
                 self._observer.warned(message)
 
+    def _autocast(self) -> AbstractContextManager[None]:
         if self._dtype is None:  # never on a CPU: bfloat16 kills the process on some
             return nullcontext()
         return torch.autocast(self._job.device.type, self._dtype)
@@ -266,9 +266,9 @@ class Trainer:
 
 def make_optimiser(settings: OptimiserSettings, modules: nn.Module) -> torch.optim.Optimizer:
     """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]
     if settings.kind == "adafactor":
         return torch.optim.Adafactor(modules.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]
     return kind(
         modules.parameters(),
         lr=settings.lr,
