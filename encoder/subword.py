@@ -151,6 +151,11 @@ class Subword:
         """The number of token ids, language tokens included."""
         return len(self._processor)
 
+    def word_starts(self) -> np.ndarray:
+        """(vocabulary,) bool: the tokens that begin a word."""
+        pieces = map(self._processor.id_to_piece, range(len(self._processor)))
+        return np.fromiter((piece.startswith("\u2581") for piece in pieces), bool, len(self._processor))
+
     @property
     def languages(self) -> tuple[str, ...]:
         return tuple(sorted(self._language_ids))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.models.bag import Bag, BagSettings
 from encoder.models.pretrained import Pretrained, PretrainedSettings
@@ -27,12 +27,19 @@ __all__ = [
 ]
 
 
-def build_model(settings: TransformerSettings | BagSettings | PretrainedSettings, vocabulary: int) -> nn.Module:
-    """The model that `settings` describe; a pretrained one brings its own vocabulary."""
+def build_model(
+    settings: TransformerSettings | BagSettings | PretrainedSettings,
+    vocabulary: int,
+    word_starts: Tensor | None = None,
+) -> nn.Module:
+    """The model that `settings` describe; a pretrained one brings its own vocabulary.
+
+    `word_starts` (vocabulary,) says which tokens begin a word; a model that is loaded from a checkpoint finds it there.
+    """
     match settings:
         case TransformerSettings():
             return Transformer(settings, vocabulary)
         case BagSettings():
-            return Bag(settings, vocabulary)
+            return Bag(settings, vocabulary, word_starts)
         case PretrainedSettings():
             return Pretrained.load(settings)

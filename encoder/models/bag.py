@@ -1,14 +1,22 @@
-"""The bag: a sentence is the mean of its subword embeddings, the "SP" baseline of the papers."""
+"""The bag: a sentence is the mean of its subword embeddings, the "SP" baseline of the papers.
+
+Hashed features beside the subwords give it what a plain bag lacks: pairs of neighbours for order, and whole words for
+meaning that a small vocabulary cuts to pieces.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
+from torch.nn import functional
 
 from encoder.tokens import TokenBatch
+
+_START = 0.1  # embeddings start small, so that those seen rarely add no noise to the rest
+_LONGEST_WORD = 64  # subwords of a word beyond this many do not count in its hash
 
 
 class BagSettings(BaseModel):
@@ -18,34 +26,80 @@ class BagSettings(BaseModel):
 
     kind: Literal["bag"] = "bag"
     dim: int = Field(512, ge=1)
-    bigrams: int = Field(0, ge=0, description="Hash buckets for adjacent token pairs; 0 for unigrams alone.")
-    sparse: bool = Field(False, description="Sparse gradients, for SparseAdam with very large tables.")
+    bigrams: int = Field(0, ge=0, description="Hash buckets for adjacent token pairs; 0 for none.")
+    words: int = Field(0, ge=0, description="Hash buckets for words of two or more tokens; 0 for none.")
+    sparse: bool = Field(False, description="Gradients of the rows that a batch uses only, for `lazy_adam`.")
 
 
 class Bag(nn.Module):
-    """Mean of token embeddings, plus the mean of hashed bigram embeddings, which start at zero."""
+    """Mean over all features of a sentence: subwords, hashed bigrams and hashed words."""
 
     max_tokens: int | None = None
+    word_starts: Tensor
 
-    def __init__(self, settings: BagSettings, vocabulary: int) -> None:
+    def __init__(self, settings: BagSettings, vocabulary: int, word_starts: Tensor | None = None) -> None:
+        """`word_starts` (vocabulary,) says which tokens begin a word; a checkpoint brings it."""
         super().__init__()
         self.settings = settings
         self.dim = settings.dim
-        self.tokens = _mean_table(vocabulary, settings)
-        nn.init.normal_(self.tokens.weight, std=settings.dim**-0.5)
-        self.bigrams = _mean_table(settings.bigrams, settings) if settings.bigrams else None
-        if self.bigrams is not None:
-            nn.init.zeros_(self.bigrams.weight)
+        self.tokens = _table(vocabulary, settings.dim)
+        self.bigrams = _table(settings.bigrams, settings.dim) if settings.bigrams else None
+        self.words = _table(settings.words, settings.dim) if settings.words else None
+        if self.words is not None:
+            starts = torch.zeros(vocabulary, dtype=torch.bool) if word_starts is None else word_starts
+            self.register_buffer("word_starts", starts)
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        vectors = self.tokens(batch.ids, batch.offsets)  # (batch, dim)
+        total = self._sum(self.tokens, batch)  # (batch, dim)
+        count = batch.offsets.diff()
         if self.bigrams is not None:
-            vectors = vectors + self.bigrams(*bigram_buckets(batch, self.bigrams.num_embeddings))
-        return vectors
+            pairs = bigram_buckets(batch, self.bigrams.num_embeddings)
+            total, count = total + self._sum(self.bigrams, pairs), count + pairs.offsets.diff()
+        if self.words is not None:
+            words = word_buckets(batch, self.word_starts, self.words.num_embeddings)
+            total, count = total + self._sum(self.words, words), count + words.offsets.diff()
+        return total / count.clamp(min=1)[:, None]
+
+    def _sum(self, table: nn.EmbeddingBag, batch: TokenBatch) -> Tensor:
+        if self.settings.sparse and self.training and torch.is_grad_enabled():
+            return _SparseSum.apply(table.weight, batch.ids, batch.offsets)
+        return table(batch.ids, batch.offsets)
 
 
-def _mean_table(rows: int, settings: BagSettings) -> nn.EmbeddingBag:
-    return nn.EmbeddingBag(rows, settings.dim, mode="mean", include_last_offset=True, sparse=settings.sparse)
+def _table(rows: int, dim: int) -> nn.EmbeddingBag:
+    table = nn.EmbeddingBag(rows, dim, mode="sum", include_last_offset=True)
+    nn.init.normal_(table.weight, std=_START * dim**-0.5)
+    return table
+
+
+class _SparseSum(torch.autograd.Function):
+    """Sums of embeddings whose gradient holds each used row once.
+
+    Torch's own sparse gradient has a row per token of the batch. Here occurrences are sorted by embedding, so that
+    the gradient of an embedding is itself a bag: the sum of the sentence gradients it occurs in.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+        ctx.save_for_backward(ids, offsets)
+        ctx.shape = weight.shape
+        return functional.embedding_bag(ids, weight, offsets, mode="sum", include_last_offset=True)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        ids, offsets = ctx.saved_tensors
+        sentences = torch.arange(len(offsets) - 1, device=ids.device).repeat_interleave(offsets.diff())
+        ordered, order = ids.sort()
+        rows, counts = ordered.unique_consecutive(return_counts=True)
+        starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        values = functional.embedding_bag(
+            sentences[order], gradients[0].contiguous(), starts, mode="sum", include_last_offset=True
+        )
+        return (
+            torch.sparse_coo_tensor(rows[None], values, ctx.shape, is_coalesced=True, check_invariants=False),
+            None,
+            None,
+        )
 
 
 def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
@@ -55,7 +109,32 @@ def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
     inside = torch.ones_like(ids, dtype=torch.bool)
     inside[offsets[1:][has_tokens] - 1] = False  # the last token of a sentence starts no pair
     left, right = ids[inside], ids.roll(-1)[inside]
-    # Odd multipliers spread neighbouring ids; int64 wraps the same on every device, the shift folds high bits in.
-    mixed = (left * 0x9E3779B97F4A7C1 + right) * 0x2545F4914F6CDD1D
     lost = torch.cat([offsets.new_zeros(1), has_tokens.cumsum(0)])
-    return TokenBatch((mixed ^ (mixed >> 31)).remainder(buckets), offsets - lost)
+    return TokenBatch(_bucket(left * 0x9E3779B97F4A7C1 + right, buckets), offsets - lost)
+
+
+def word_buckets(batch: TokenBatch, word_starts: Tensor, buckets: int) -> TokenBatch:
+    """The hash bucket of each word of two or more tokens; other words are their token already."""
+    ids, offsets = batch
+    if not len(ids):
+        return batch
+    begins = word_starts[ids]
+    begins[offsets[:-1][offsets.diff() > 0]] = True  # a sentence begins with a word
+    word = begins.cumsum(0) - 1  # the word of each token
+    first = begins.nonzero().squeeze(1)  # the first token of each word
+    place = (torch.arange(len(ids), device=ids.device) - first[word]).clamp(max=_LONGEST_WORD - 1)
+    hashes = torch.zeros_like(first).index_add_(0, word, (ids + 1) * _powers(ids.device)[place])
+    long = first.diff(append=first.new_tensor([len(ids)])) > 1
+    words_before = torch.cat([begins.new_zeros(1, dtype=torch.int64), (begins & long[word]).cumsum(0)])
+    return TokenBatch(_bucket(hashes[long], buckets), words_before[offsets])
+
+
+def _powers(device: torch.device) -> Tensor:
+    """Odd multipliers for the places in a word; int64 wraps the same on every device."""
+    return torch.full((_LONGEST_WORD,), 0x5851F42D4C957F2D, dtype=torch.int64, device=device).cumprod(0)
+
+
+def _bucket(key: Tensor, buckets: int) -> Tensor:
+    # The multiplier spreads neighbouring keys, the shift folds high bits in.
+    mixed = key * 0x2545F4914F6CDD1D
+    return (mixed ^ (mixed >> 31)).remainder(buckets)

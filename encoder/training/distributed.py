@@ -130,6 +130,8 @@ def _buckets(parameters: Iterable[Tensor]) -> Iterator[list[Tensor]]:
         # A parameter that this process's batch did not touch still takes part in the collective.
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
+        elif parameter.grad.is_sparse:  # processes use different rows
+            parameter.grad = parameter.grad.to_dense()
         bucket.append(parameter.grad)
         size += parameter.grad.nbytes
         if size >= _BUCKET_BYTES:

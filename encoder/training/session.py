@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.checkpoint import save_checkpoint
 from encoder.data.examples import build_examples, pair_batch
@@ -38,6 +38,7 @@ class Prepared(NamedTuple):
     store: Store
     subword: Path | None  # None for a pretrained encoder, which brings its tokenizer
     vocabulary: int
+    word_starts: Tensor | None = None  # (vocabulary,) bool
 
 
 class Trained(NamedTuple):
@@ -66,7 +67,8 @@ def prepare_data(
     make = partial(load_tokenizer, settings.text, path)
     recipe = TokenizerRecipe(make, f"{path.name} {settings.text!r}", workers=os.cpu_count() or 1)
     store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
-    return Prepared(store, path, Subword.load(path).vocabulary)
+    subword = Subword.load(path)
+    return Prepared(store, path, subword.vocabulary, torch.from_numpy(subword.word_starts()))
 
 
 def train(
@@ -92,7 +94,7 @@ def train(
         model = build_model(settings.model, 0) if pretrained else None
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
         data = distributed.first_process_first(prepare_here)
-        model = model or build_model(settings.model, data.vocabulary)
+        model = model or build_model(settings.model, data.vocabulary, data.word_starts)
         objectives = _objectives(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs)
         job = _job(settings, out, model, objectives, data, held_out, device)

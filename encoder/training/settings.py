@@ -19,7 +19,7 @@ from encoder.text import TextSettings
 class OptimiserSettings(Settings):
     """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`."""
 
-    kind: Literal["adam", "adamw", "adafactor"] = "adam"
+    kind: Literal["adam", "adamw", "lazy_adam", "adafactor"] = "adam"
     lr: float = Field(3e-4, gt=0)
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
@@ -71,3 +71,9 @@ class TrainSettings(Settings):
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
     save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")
+
+    @model_validator(mode="after")
+    def _optimiser_takes_the_gradients(self) -> TrainSettings:
+        if isinstance(self.model, BagSettings) and self.model.sparse and self.optimiser.kind != "lazy_adam":
+            raise ValueError("model.sparse gives sparse gradients, which only optimiser.kind: lazy_adam takes")
+        return self

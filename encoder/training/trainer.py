@@ -18,6 +18,7 @@ from encoder.errors import InputError
 from encoder.objectives.base import Objective
 from encoder.training import distributed
 from encoder.training.cache import Encode, backward
+from encoder.training.lazy_adam import LazyAdam, clip_gradients
 from encoder.training.retrieval import evaluate
 from encoder.training.schedule import Position, learning_rate_factor, progress
 from encoder.training.settings import OptimiserSettings, TrainSettings
@@ -195,7 +196,7 @@ class Trainer:
         """The update, unless its gradient is not finite: that one is skipped, and too many in a row end the run."""
         if self._scaler.is_enabled():
             self._scaler.unscale_(self._optimiser)
-        norm = nn.utils.clip_grad_norm_(self._modules.parameters(), self._settings.optimiser.clip)
+        norm = clip_gradients(self._modules.parameters(), self._settings.optimiser.clip)
         if torch.isfinite(norm):
             self._scaler.step(self._optimiser)
             self._bad_in_a_row = 0
@@ -266,6 +267,8 @@ class Trainer:
 
 def make_optimiser(settings: OptimiserSettings, modules: nn.Module) -> torch.optim.Optimizer:
     """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
+    if settings.kind == "lazy_adam":
+        return LazyAdam(modules.parameters(), settings.lr, settings.betas, settings.eps)
     if settings.kind == "adafactor":
         return torch.optim.Adafactor(modules.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]

@@ -3,31 +3,41 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from encoder.models import Bag, BagSettings
-from encoder.models.bag import bigram_buckets
+from encoder.models.bag import bigram_buckets, word_buckets
 from encoder.tokens import Tokens
 
 BATCHES = st.lists(st.lists(st.integers(0, 19), max_size=6), max_size=8)
+STARTS = torch.arange(20) % 3 == 0
 
 
-@settings(deadline=None)
-@given(BATCHES, st.sampled_from([0, 7]))
-def test_bag_is_the_mean_of_unigrams_plus_the_mean_of_bigrams(batch: list[list[int]], buckets: int) -> None:
-    bag = Bag(BagSettings(dim=4, bigrams=buckets), 20)
-    if bag.bigrams is not None:
-        torch.nn.init.normal_(bag.bigrams.weight)
+def words_of(ids: list[int]) -> list[list[int]]:
+    words: list[list[int]] = []
+    for place, token in enumerate(ids):
+        if place == 0 or STARTS[token]:
+            words.append([])
+        words[-1].append(token)
+    return [word for word in words if len(word) > 1]
+
+
+@given(BATCHES, st.sampled_from([0, 7]), st.sampled_from([0, 11]))
+def test_bag_is_the_mean_of_subwords_bigrams_and_words(batch: list[list[int]], bigrams: int, words: int) -> None:
+    bag = Bag(BagSettings(dim=4, bigrams=bigrams, words=words), 20, STARTS)
     vectors = bag(Tokens.from_lists(batch).batch())
     assert vectors.shape == (len(batch), 4)
     for row, ids in zip(vectors, batch, strict=True):
-        expected = bag.tokens.weight[ids].mean(0) if ids else torch.zeros(4)
-        if bag.bigrams is not None and len(ids) > 1:
-            pairs = [int(bigram_buckets(Tokens.from_lists([pair]).batch(), 7).ids) for pair in pairwise(ids)]
-            expected = expected + bag.bigrams.weight[pairs].mean(0)
+        features = [bag.tokens.weight[token] for token in ids]
+        if bag.bigrams is not None:
+            pairs = [bigram_buckets(Tokens.from_lists([pair]).batch(), bigrams).ids for pair in pairwise(ids)]
+            features += [bag.bigrams.weight[int(pair)] for pair in pairs]
+        if bag.words is not None:
+            hashes = [word_buckets(Tokens.from_lists([word]).batch(), STARTS, words).ids for word in words_of(ids)]
+            features += [bag.words.weight[int(bucket)] for bucket in hashes]
+        expected = torch.stack(features).mean(0) if features else torch.zeros(4)
         torch.testing.assert_close(row, expected)
 
 
@@ -40,8 +50,25 @@ def test_bigram_hash_depends_on_order_and_fills_the_buckets() -> None:
     assert there != back
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_gradients_are_sparse_on_request(sparse: bool) -> None:
-    bag = Bag(BagSettings(dim=4, bigrams=8, sparse=sparse), 20)
-    bag(Tokens.from_lists([[1, 2], [3]]).batch()).sum().backward()
-    assert bag.tokens.weight.grad is not None and bag.tokens.weight.grad.is_sparse == sparse
+@given(BATCHES)
+def test_sparse_gradients_are_the_dense_ones(batch: list[list[int]]) -> None:
+    gradients = []
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        bag = Bag(BagSettings(dim=4, bigrams=8, words=8, sparse=sparse), 20, STARTS)
+        bag(Tokens.from_lists(batch).batch()).square().sum().backward()
+        gradients.append([parameter.grad for parameter in bag.parameters()])
+    for dense, rows in zip(*gradients, strict=True):
+        assert dense is not None
+        assert rows is not None
+        assert rows.is_sparse
+        torch.testing.assert_close(rows.to_dense(), dense)
+
+
+def test_a_word_is_hashed_by_its_tokens_in_order() -> None:
+    def bucket(ids: list[int]) -> list[int]:
+        return word_buckets(Tokens.from_lists([ids]).batch(), STARTS, 10**9).ids.tolist()
+
+    assert bucket([3, 4, 5]) != bucket([3, 5, 4])
+    assert bucket([3, 4, 6, 7]) == bucket([3, 4]) + bucket([6, 7])
+    assert bucket([3, 6, 9]) == []

@@ -1,0 +1,106 @@
+"""Adam that updates only the embedding rows a batch used: hashed tables of any size cost what is touched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numba as nb
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+class LazyAdam(torch.optim.Optimizer):
+    """Adam whose moments of a row stand still while the row is not used; dense gradients get plain Adam."""
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+
+    def _update(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state |= {"step": 0, "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
+        state["step"] += 1
+        beta1, beta2 = group["betas"]
+        rate = group["lr"] / (1 - beta1 ** state["step"])
+        scale = math.sqrt(1 - beta2 ** state["step"])
+        moments = state["exp_avg"], state["exp_avg_sq"]
+        gradient = parameter.grad
+        assert gradient is not None
+        if not gradient.is_sparse:
+            _adam(parameter, *moments, gradient, rate, beta1, beta2, group["eps"], scale)
+            return
+        gradient = gradient.coalesce()
+        rows, values = gradient.indices()[0], gradient.values()
+        if parameter.device.type == "cpu":
+            arrays: list[Any] = [tensor.detach().numpy() for tensor in (parameter, *moments, values, rows)]
+            _rows(*arrays, *map(np.float32, (rate, beta1, beta2, group["eps"], scale)))
+            return
+        weight, mean, square = (tensor[rows] for tensor in (parameter, *moments))
+        _adam(weight, mean, square, values, rate, beta1, beta2, group["eps"], scale)
+        for tensor, part in zip((parameter, *moments), (weight, mean, square), strict=True):
+            tensor[rows] = part
+
+
+def _adam(
+    weight: Tensor, mean: Tensor, square: Tensor, gradient: Tensor,
+    rate: float, beta1: float, beta2: float, eps: float, scale: float,
+) -> None:  # fmt: skip
+    mean.lerp_(gradient, 1 - beta1)
+    square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    weight.addcdiv_(mean, square.sqrt().div_(scale).add_(eps), value=-rate)
+
+
+@nb.njit(parallel=True, fastmath=True, cache=True)
+def _rows(
+    weight: np.ndarray,  # (rows, dim)
+    mean: np.ndarray,
+    square: np.ndarray,
+    gradient: np.ndarray,  # (used rows, dim)
+    used: np.ndarray,
+    rate: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    scale: float,
+) -> None:
+    """One pass over the used rows; torch would gather and scatter each of the three tables."""
+    for i in nb.prange(len(used)):
+        row = used[i]
+        for j in range(weight.shape[1]):
+            g = gradient[i, j]
+            m = beta1 * mean[row, j] + (np.float32(1) - beta1) * g
+            s = beta2 * square[row, j] + (np.float32(1) - beta2) * g * g
+            mean[row, j] = m
+            square[row, j] = s
+            weight[row, j] -= rate * m / (np.sqrt(s) / scale + eps)
+
+
+def clip_gradients(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
+    """Scale all gradients, sparse ones included, so that their common norm is at most `largest`; returns the norm."""
+    values = []
+    for parameter in parameters:
+        if parameter.grad is not None:
+            if parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+            values.append(parameter.grad.values() if parameter.grad.is_sparse else parameter.grad)
+    norm = torch.nn.utils.get_total_norm(values)
+    if torch.isfinite(norm) and norm > largest:
+        for value in values:
+            value.mul_(largest / norm)
+    return norm

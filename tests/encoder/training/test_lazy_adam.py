@@ -1,0 +1,54 @@
+"""Lazy Adam is Adam on the rows that are used, and leaves the others alone."""
+
+import torch
+
+from encoder.training.lazy_adam import LazyAdam, clip_gradients
+
+
+def sparse_gradient(rows: list[int], values: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    return torch.sparse_coo_tensor(torch.tensor([rows]), values, shape)
+
+
+def test_rows_used_in_every_step_get_plain_adam() -> None:
+    torch.manual_seed(0)
+    start = torch.randn(6, 5)
+    lazy, plain = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start[[1, 4]].clone())
+    optimisers = LazyAdam([lazy], lr=0.1), torch.optim.Adam([plain], lr=0.1)
+    for _ in range(5):
+        values = torch.randn(2, 5)
+        lazy.grad, plain.grad = sparse_gradient([1, 4], values, (6, 5)), values.clone()
+        for optimiser in optimisers:
+            optimiser.step()
+    torch.testing.assert_close(lazy[[1, 4]], plain)
+    assert torch.equal(lazy[[0, 2, 3, 5]], start[[0, 2, 3, 5]])
+
+
+def test_dense_gradients_get_plain_adam() -> None:
+    torch.manual_seed(0)
+    start = torch.randn(3, 4)
+    ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
+    optimisers = LazyAdam([ours], lr=0.05), torch.optim.Adam([theirs], lr=0.05)
+    for _ in range(5):
+        ours.grad = torch.randn(3, 4)
+        theirs.grad = ours.grad.clone()
+        for optimiser in optimisers:
+            optimiser.step()
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_repeated_rows_are_added_up() -> None:
+    weights = [torch.nn.Parameter(torch.zeros(3, 2)) for _ in range(2)]
+    weights[0].grad = sparse_gradient([1, 1], torch.ones(2, 2), (3, 2))
+    weights[1].grad = sparse_gradient([1], torch.full((1, 2), 2.0), (3, 2))
+    for weight in weights:
+        LazyAdam([weight], lr=0.1).step()
+    torch.testing.assert_close(*weights)
+
+
+def test_clipping_counts_sparse_and_dense_gradients_together() -> None:
+    table, head = torch.nn.Parameter(torch.zeros(3, 2)), torch.nn.Parameter(torch.zeros(1))
+    table.grad = sparse_gradient([0, 0], torch.tensor([[3.0, 0], [0, 0]]), (3, 2))
+    head.grad = torch.tensor([4.0])
+    assert clip_gradients([table, head], 1.0) == 5
+    torch.testing.assert_close(table.grad.to_dense()[0], torch.tensor([0.6, 0]))
+    torch.testing.assert_close(head.grad, torch.tensor([0.8]))
