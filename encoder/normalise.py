@@ -19,17 +19,23 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff]"
 )
+_VOWEL_MARKS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+)
+_ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
 _LETTER_FORMS = {"<compat>", "<initial>", "<medial>", "<final>", "<isolated>"}
 
 
 class NormaliseSettings(BaseModel):
-    """Which steps to take, in this order; the defaults are those of EMS."""
+    """Which steps to take, in the order control, NFKC, marks, white space, case; the defaults are those of EMS."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     nfkc: bool = True
+    # Arabic and Hebrew as they are mostly written: no vowel marks, one alef, one yeh, no stretched letters.
+    vowel_marks: bool = False
     control: bool = True
     whitespace: bool = True
     lowercase: bool = True
@@ -43,6 +49,10 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
             texts = [text if text.isascii() and text.isprintable() else _CONTROL.sub("", text) for text in texts]
         if settings.nfkc:
             texts = [text if text.isascii() else _compose(text) for text in texts]
+        if settings.vowel_marks:
+            texts = [
+                text if text.isascii() else _VOWEL_MARKS.sub("", text).translate(_ARABIC_LETTERS) for text in texts
+            ]
         if settings.whitespace:
             texts = [" ".join(text.split()) for text in texts]
         return lowercase(texts) if settings.lowercase else texts

@@ -28,6 +28,8 @@ def only(step: str, text: str) -> str:
         ("nfkc", "𝐀", "A"),
         # NFKC would change what these say.
         ("nfkc", "10² H₂O ½ ① ㎡ … № ™ ´ ﷺ", "10² H₂O ½ ① ㎡ … № ™ ´ ﷺ"),
+        ("vowel_marks", "أَهْلًا إلى مدرســة", "اهلا الي مدرسه"),
+        ("vowel_marks", "שָׁלוֹם é", "שלום é"),
         ("control", "a\x00b\x1bc\u200bd\ufeffe\u202ef\xad\ud800", "abcdef"),
         ("control", "می\u200cخواهم", "می\u200cخواهم"),
         ("control", "a\tb\nc", "a\tb\nc"),
