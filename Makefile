@@ -7,7 +7,7 @@ READY := .venv/.installed
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[cpu,web,demo,test]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,test]'
 	touch $@
 
 lint: $(READY)
