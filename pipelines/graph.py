@@ -222,12 +222,13 @@ def _watch(settings: GraphSettings, work: Work) -> Watch:
     columns = sum({cell.target.number: cell.target.rows for cell in cells}.values())
     filesystem, path = url_to_fs(work.scratch("cells"))
 
+    seen: set[str] = set()  # the files are cleared away when the graph is complete
+
     def state() -> list[Phase]:
         filesystem.invalidate_cache()
-        names = (
-            [name.rsplit("/", 1)[-1] for name in filesystem.ls(path, detail=False)] if filesystem.isdir(path) else []
-        )
-        done = [rows[name] for name in names if name in rows]
-        return [Phase("graph", len(done), len(cells), sum(done) // max(columns, 1), "cells")]
+        names = filesystem.ls(path, detail=False) if filesystem.isdir(path) else []
+        seen.update(rows.keys() & {name.rsplit("/", 1)[-1] for name in names})
+        done = sum(rows[name] for name in seen)
+        return [Phase("graph", len(seen), len(cells), done // max(columns, 1), "cells")]
 
     return state
