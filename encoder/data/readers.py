@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import IO, Any, NamedTuple, cast
 
@@ -47,13 +48,18 @@ def read_groups(file: CorpusFile) -> Iterator[Row]:
     return _READERS[file.format](file)
 
 
-def _open(path: str) -> IO[bytes]:
+@contextmanager
+def _open(path: str) -> Iterator[IO[bytes]]:
     try:
-        return cast(IO[bytes], fsspec.open(path, "rb", compression="infer").open())
+        # Kept until the end: a file inside an archive (zip://...::...) is closed with what opened it.
+        opened = fsspec.open(path, "rb", compression="infer")
+        stream = opened.open()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
+    with stream:
+        yield cast(IO[bytes], stream)
 
 
 def iterate_lines(path: str) -> Iterator[str | None]:

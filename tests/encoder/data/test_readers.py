@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import zipfile
 from pathlib import Path
 
 import polib
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from encoder.data.corpora import CorpusSettings, DataSettings, find_files
+from encoder.data.corpora import CorpusFile, CorpusSettings, DataSettings, find_files
 from encoder.data.readers import Group, Malformed, Row, read_groups
 from encoder.errors import InputError
 
@@ -92,6 +93,13 @@ def test_gettext(tmp_path: Path, kind: str) -> None:
     getattr(catalogue, "save" if kind == "po" else "save_as_mofile")(str(tmp_path / f"x.{kind}"))
     groups = [row for row in read(tmp_path / f"x.{kind}") if isinstance(row, Group)]
     assert sorted(groups) == sorted(EXPECTED)
+
+
+def test_a_file_inside_an_archive_is_read_in_place(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        archive.writestr("inside/en-de.tsv", "one\teins\n" * 50_000)
+    url = f"zip://inside/en-de.tsv::{tmp_path}/data.zip"
+    assert len(list(read_groups(CorpusFile(0, (url,), "tsv", ("en", "de"), None)))) == 50_000
 
 
 def test_tmx(tmp_path: Path) -> None:
