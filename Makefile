@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: demo test bench lint
+.PHONY: demo test test-flink test-kill bench lint
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -17,6 +17,14 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/pytest
+
+# The whole mine on a real Flink cluster and through Beam's portability API, in processes of their own.
+test-flink: $(READY)
+	TWINLODE_FLINK=1 $(BIN)/pytest -rs tests/flink
+
+# SIGKILL at random moments of every stage, rerun, same pairs.
+test-kill: $(READY)
+	$(BIN)/python -m tests.pipelines.kill
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks

@@ -1,0 +1,199 @@
+"""Prepare and embed on the local runner against the same functions in a plain loop, and what memory they take.
+
+`python -m tests.benchmarks pipeline`; sizes from the environment: TWINLODE_BENCH_SENTENCES (1,000,000 unless told).
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.conftest import SHARED_DATA
+
+SENTENCES = int(os.environ.get("TWINLODE_BENCH_SENTENCES", 1_000_000))
+DIM = 256
+SAMPLE = 20_000
+
+
+def real_lines(count: int) -> Iterator[str]:
+    """English documentation, each pass over it numbered so that no sentence repeats; synthetic where it is absent."""
+    files = sorted(SHARED_DATA.glob("mono/*.en.tsv.gz"))
+    texts = [
+        line.split("\t")[1] for file in files for line in gzip.decompress(file.read_bytes()).decode().split("\n")[:-1]
+    ]
+    if not texts:
+        rng = np.random.default_rng(0)
+        texts = [" ".join(f"w{word}" for word in rng.zipf(1.3, 15) % 50_000) for _ in range(50_000)]
+    for i in range(count):
+        turn, row = divmod(i, len(texts))
+        yield f"{texts[row]} {turn}" if turn else texts[row]
+
+
+def write_corpus(folder: Path, count: int) -> Path:
+    path = folder / f"corpus{count}.txt"
+    with path.open("w") as stream:
+        stream.writelines(f"{line}\n" for line in real_lines(count))
+    return path
+
+
+def write_encoder(folder: Path) -> Path:
+    """A bag with random weights over a SentencePiece model of the corpus's own kind."""
+    from types import SimpleNamespace
+
+    from encoder.checkpoint import save_checkpoint
+    from encoder.models import BagSettings, build_model
+    from encoder.subword import Subword, SubwordSettings, train_subword
+    from encoder.text import TextSettings, prepare
+
+    text = TextSettings()
+    spm = folder / "spm.model"
+    train_subword({"en": prepare(list(real_lines(SAMPLE)), "en", text)}, SubwordSettings(vocabulary=8000), spm)
+    model = BagSettings(dim=DIM)
+    network = build_model(model, Subword.load(spm).vocabulary)
+    save_checkpoint(folder / "encoder", network, SimpleNamespace(model=model, text=text), spm, {})
+    return folder / "encoder"
+
+
+class Clock(dict[str, float]):
+    """Seconds by step."""
+
+    def add(self, step: str, begin: float) -> float:
+        now = time.perf_counter()
+        self[step] = self.get(step, 0.0) + now - begin
+        return now
+
+
+def loop(path: Path, encoder: Path, out: Path) -> Clock:
+    """The functions of both stages called one after the other: no Beam, no resume, the whole corpus in memory."""
+    import pyarrow as pa
+
+    from encoder import Encoder
+    from encoder.normalise import normalise
+    from mining.language_id import language_probabilities
+    from mining.threads import core_count
+    from mining.vectors import write_vectors
+    from pipelines.parts import CLEANING, hash_texts
+    from pipelines.pieces import load_text_encoder
+    from pipelines.prepare import PrepareSettings
+    from pipelines.readers import Block, ReadSettings, read_block
+    from pipelines.sentences import PIECES, SCHEMA, constant, pieces_column, write_shard
+
+    clock = Clock()
+    size = PrepareSettings.model_fields["rows_per_shard"].default
+    least = PrepareSettings.model_fields["lang_probability"].default
+    cutter = load_text_encoder(str(encoder))
+    model = Encoder.load(encoder, threads=core_count())
+    seen: set[int] = set()
+    lines: list[int] = []
+    texts: list[str] = []
+    begin = time.perf_counter()
+    for batch in read_block(Block(0, str(path), "txt"), ReadSettings(lang="en")):
+        begin = clock.add("read", begin)
+        cleaned = normalise(batch.texts, CLEANING)
+        begin = clock.add("normalise", begin)
+        kept = language_probabilities(cleaned, "en") >= least
+        begin = clock.add("language", begin)
+        hashes = hash_texts(iter(cleaned), len(cleaned)).tolist()
+        for digest, line, text, keep in zip(hashes, batch.lines.tolist(), cleaned, kept.tolist(), strict=True):
+            if keep and digest not in seen:
+                seen.add(digest)
+                lines.append(line)
+                texts.append(text)
+        begin = clock.add("deduplicate", begin)
+    for number, first in enumerate(range(0, len(texts), size)):
+        part = texts[first : first + size]
+        tokens = cutter.encode(part, "en")
+        begin = clock.add("subwords", begin)
+        count = len(part)
+        ids = np.arange(first, first + count, dtype=np.uint64)
+        columns = [pa.array(ids), constant(str(path), count), pa.array(lines[first : first + size])]
+        columns += [pa.nulls(count, pa.string()), constant("en", count), pa.array(part)]
+        table = pa.table(columns, schema=SCHEMA).append_column(PIECES, pieces_column(tokens))
+        write_shard(str(out / f"{number:05d}.parquet"), table)
+        begin = clock.add("write sentences", begin)
+        vectors = model.encode_tokens(tokens)
+        begin = clock.add("embed", begin)
+        write_vectors(str(out / f"{number:05d}.arrow"), ids, vectors)
+        begin = clock.add("write vectors", begin)
+    return clock
+
+
+def stages(path: Path, encoder: Path, out: Path, processes: int | None) -> Clock:
+    """Both stages on the local runner."""
+    from pipelines.embed import EmbedSettings, embed
+    from pipelines.prepare import PrepareSettings, prepare
+    from pipelines.readers import ReadSettings
+    from pipelines.runners import RunnerSettings
+
+    clock = Clock()
+    read = ReadSettings(lang="en")
+    begin = time.perf_counter()
+    made = prepare(
+        PrepareSettings(inputs=[str(path)], out=str(out / "src"), read=read, encoder=str(encoder)),
+        RunnerSettings(processes=processes),
+    )
+    begin = clock.add("prepare", begin)
+    settings = EmbedSettings(sentences=made.url, encoder=str(encoder), out=str(out / "vectors"))
+    embed(settings, RunnerSettings(processes=1 if processes else None))
+    clock.add("embed", begin)
+    return clock
+
+
+def peak_megabytes() -> float:
+    """The largest resident set of this process or any child."""
+    both = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(who).ru_maxrss for who in both) / 1024
+
+
+def measure(kind: str, path: Path, encoder: Path, out: Path) -> str:
+    """One way of doing it, in a process of its own so that memory is its own; gives its report."""
+    command = [sys.executable, "-m", "tests.benchmarks.bench_pipeline", kind, str(path), str(encoder), str(out)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def one(kind: str, path: str, encoder: str, out: str) -> None:
+    logging.getLogger().setLevel(logging.ERROR)
+    Path(out).mkdir(parents=True)
+    given = Path(path), Path(encoder), Path(out)
+    clock = loop(*given) if kind == "loop" else stages(*given, None if kind == "local" else 1)
+    steps = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in clock.items())
+    print(f"{sum(clock.values()):.2f}\t{peak_megabytes():.0f}\t{steps}")
+
+
+def main() -> None:
+    sizes = (SENTENCES // 10, SENTENCES)
+    peaks: dict[tuple[str, int], float] = {}
+    totals: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        encoder = write_encoder(folder)
+        for count in sizes:
+            path = write_corpus(folder, count)
+            for kind in ("loop", "one", "local"):
+                if kind == "loop" and count != SENTENCES:
+                    continue
+                seconds, peak, steps = measure(kind, path, encoder, folder / f"{kind}{count}").split("\t")
+                peaks[kind, count], totals[kind] = float(peak), float(seconds)
+                speed = count / float(seconds)
+                print(
+                    f"{kind:6} {count:10,} sentences  {float(seconds):7.1f} s  {speed:9,.0f}/s  {float(peak):6,.0f} MB"
+                )
+                print(f"       {steps.strip()}", flush=True)
+        for kind, what in (("one", "one process"), ("local", "as many processes as cores")):
+            ratio = totals[kind] / totals["loop"]
+            growth = peaks[kind, sizes[1]] / peaks[kind, sizes[0]]
+            print(f"local runner, {what}: {ratio:.2f}x the loop; peak memory {growth:.2f}x that of a tenth")
+
+
+if __name__ == "__main__":
+    one(*sys.argv[1:])
