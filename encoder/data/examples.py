@@ -15,6 +15,12 @@ from encoder.data.heldout import HeldOut
 from encoder.data.store import Store
 from encoder.errors import InputError
 
+NO_PAIRS = (
+    "the objective learns from translations, and no corpus of `data` has any; give it parallel text, or choose an "
+    "objective for single sentences or triples"
+)
+NO_TRIPLES = "the objective learns from triples, and no corpus of `data` has any; add one with `format: nli`"
+
 
 class Source(NamedTuple):
     """Examples of one corpus that are drawn together; `name` is shared by sources whose sizes temperature balances."""
@@ -28,6 +34,7 @@ class Examples(Protocol):
     """All examples of one shape."""
 
     sources: list[Source]
+    size: int  # most sentences of an example that are encoded
 
     def sentences(self, rows: np.ndarray) -> np.ndarray:
         """(n, k) sentences that tell how long an example is, and whether it is held out."""
@@ -63,14 +70,13 @@ def build_examples(
 class PairExamples:
     """Rows are (left sentence, right sentence, group)."""
 
+    size = 2
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self.sources = [Source(source.corpus, source.langs, source.pairs) for source in store.sources]
         if not store.pairs:
-            raise InputError(
-                "the objective learns from pairs, and no corpus of `data` has any; give it parallel text, or choose an "
-                "objective for single sentences or triples"
-            )
+            raise InputError(NO_PAIRS)
 
     def sentences(self, rows: np.ndarray) -> np.ndarray:
         return rows[:, :2]
@@ -83,7 +89,9 @@ class PairExamples:
 
 
 class SentenceExamples:
-    """Rows are (sentence,)."""
+    """Rows are (sentence,); the objectives that learn from them encode each twice."""
+
+    size = 2
 
     def __init__(self, store: Store, languages: Sequence[str] | None) -> None:
         self._store = store
@@ -118,12 +126,10 @@ class TripleExamples:
     """Rows are groups (anchor, positive, hard negative); of each, sentences are drawn when a batch is made."""
 
     def __init__(self, store: Store, positives: int) -> None:
-        self._store, self._positives = store, positives
+        self._store, self._positives, self.size = store, positives, 2 + positives
         self.sources = [Source(e.corpus, ("triples",), e.triples) for e in store.extents if len(e.triples)]
         if not self.sources:
-            raise InputError(
-                "the objective learns from triples, and no corpus of `data` has any; add one with `format: nli`"
-            )
+            raise InputError(NO_TRIPLES)
 
     def sentences(self, rows: np.ndarray) -> np.ndarray:
         return self._store.groups[rows]
@@ -151,6 +157,7 @@ class GroupExamples:
 
     def __init__(self, store: Store, positives: int, assembled: Assembled | None) -> None:
         self._store, self._positives, self._assembled = store, positives, assembled
+        self.size = 1 + positives
         self.sources = []
         corpus_of = _corpus_of_groups(store) if assembled is None else assembled.corpus
         first, last = self._bounds(np.arange(len(corpus_of)))

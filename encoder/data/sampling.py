@@ -141,7 +141,9 @@ class Sampler:
         stop = min(start + self._most, len(width))
         if self._settings.tokens is None:
             return stop
-        cost = 2 * width[start:stop] * np.arange(1, stop - start + 1)  # sorted, so the last one is the longest
+        cost = (
+            self.examples.size * width[start:stop] * np.arange(1, stop - start + 1)
+        )  # sorted, so the last one is the longest
         fitting = int(np.searchsorted(cost, self._settings.tokens, side="right"))
         return min(start + max(2 * self._processes, fitting), len(width))
 

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from encoder.batch import Batch, take_tokens
+from encoder.batch import Batch, DataShape, take_tokens
 from encoder.errors import InputError
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import contrastive_loss, pair_keys
@@ -37,6 +37,10 @@ class EmsSettings(Settings):
     )
     xtr_pairs: int = Field(0, ge=0, description="Reconstruct this many random pairs of each batch; 0 for all.")
 
+    @property
+    def shape(self) -> DataShape:
+        return "pairs"
+
     @model_validator(mode="after")
     def _something_to_learn(self) -> EmsSettings:
         if not self.xtr and not self.contrastive:
@@ -45,11 +49,9 @@ class EmsSettings(Settings):
 
 
 class Ems(Objective):
-    shape = "pairs"
-
     def __init__(self, settings: EmsSettings, encoder: EncoderFacts) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, self.shape = settings, settings.shape
         self.vocabulary = encoder.vocabulary
         self.xtr = _xtr_head(settings, encoder) if settings.xtr else None
         self.projection = _projection(encoder.dim, settings.projection_dim) if settings.contrastive else None

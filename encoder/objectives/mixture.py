@@ -6,6 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from encoder.batch import DataShape
 from encoder.objectives.base import EncoderFacts, Objective
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.objectives.mpcl import Mpcl, MpclSettings
@@ -29,6 +30,13 @@ class MixtureSettings(Settings):
 ObjectiveSettings = Annotated[
     EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings, Field(discriminator="kind")
 ]
+
+
+def shapes(settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings) -> list[DataShape]:
+    """What the examples must be, of each objective."""
+    if isinstance(settings, MixtureSettings):
+        return [share.objective.shape for share in settings.parts]
+    return [settings.shape]
 
 
 class Weighted(NamedTuple):

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.batch import Batch
+from encoder.batch import Batch, DataShape
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import shared_keys
 from encoder.objectives.msimcse import tanh_head
@@ -38,6 +38,10 @@ class MpclSettings(Settings):
     warmup: float = Field(0.0, ge=0, le=1, description="Share of the run with one positive (equation 1) first.")
     head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
 
+    @property
+    def shape(self) -> DataShape:
+        return "triples" if self.hard_negatives else "groups"
+
     @model_validator(mode="after")
     def _one_control_at_a_time(self) -> MpclSettings:
         if self.single and (self.hard_negatives or self.warmup or self.anchors == "all"):
@@ -57,8 +61,7 @@ class Candidates(NamedTuple):
 class Mpcl(Objective):
     def __init__(self, settings: MpclSettings, encoder: EncoderFacts) -> None:
         super().__init__()
-        self.settings = settings
-        self.shape = "triples" if settings.hard_negatives else "groups"
+        self.settings, self.shape = settings, settings.shape
         self.positives = settings.positives
         self.head = tanh_head(encoder.dim) if settings.head == "tanh" else nn.Identity()
 

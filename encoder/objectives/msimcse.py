@@ -37,6 +37,10 @@ class MsimcseSettings(Settings):
     head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
     languages: tuple[str, ...] | None = Field(None, description="unsupervised: sentences of these languages only.")
 
+    @property
+    def shape(self) -> DataShape:
+        return _SHAPES[self.strategy]
+
     @model_validator(mode="after")
     def _languages_of_sentences(self) -> MsimcseSettings:
         if self.languages is not None and self.strategy != "unsupervised":
@@ -47,8 +51,7 @@ class MsimcseSettings(Settings):
 class Msimcse(Objective):
     def __init__(self, settings: MsimcseSettings, encoder: EncoderFacts) -> None:
         super().__init__()
-        self.settings = settings
-        self.shape = _SHAPES[settings.strategy]
+        self.settings, self.shape = settings, settings.shape
         self.languages = settings.languages
         self.head = tanh_head(encoder.dim) if settings.head == "tanh" else nn.Identity()
         if settings.strategy == "unsupervised" and not encoder.dropout:

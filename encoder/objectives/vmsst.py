@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from encoder.batch import Batch, slice_tokens
+from encoder.batch import Batch, DataShape, slice_tokens
 from encoder.models.transformer import TransformerSettings
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import dot_product_loss, pair_keys
@@ -63,6 +63,10 @@ class VmsstSettings(Settings):
     )
     chunk: int = Field(0, ge=0, description="Decode so many sentences at a time, twice, to save memory; 0 for all.")
 
+    @property
+    def shape(self) -> DataShape:
+        return "pairs"
+
     @model_validator(mode="after")
     def _something_to_learn(self) -> VmsstSettings:
         if not (self.translation or self.elbo or self.contrastive):
@@ -71,11 +75,9 @@ class VmsstSettings(Settings):
 
 
 class Vmsst(Objective):
-    shape = "pairs"
-
     def __init__(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings, self.shape = settings, settings.shape
         self.decoder: Decoder | None = None
         self.language: LanguageNetwork | nn.Linear | None = None
         if settings.translation or settings.elbo:

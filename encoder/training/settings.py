@@ -7,10 +7,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from encoder.data.corpora import DataSettings
+from encoder.data.examples import NO_PAIRS, NO_TRIPLES
 from encoder.data.sampling import BatchSettings
 from encoder.models import BagSettings, ModelSettings
 from encoder.objectives import ObjectiveSettings
 from encoder.objectives.ems import EmsSettings
+from encoder.objectives.mixture import shapes
 from encoder.settings import Settings
 from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
@@ -71,6 +73,16 @@ class TrainSettings(Settings):
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
     save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")
+
+    @model_validator(mode="after")
+    def _objective_fits_the_data(self) -> TrainSettings:
+        formats = {corpus.format for corpus in self.data.corpora}
+        for shape in shapes(self.objective):
+            if shape == "triples" and "nli" not in formats:
+                raise ValueError(NO_TRIPLES)
+            if shape in ("pairs", "groups") and formats == {"text"}:
+                raise ValueError(NO_PAIRS)
+        return self
 
     @model_validator(mode="after")
     def _optimiser_takes_the_gradients(self) -> TrainSettings:

@@ -84,7 +84,7 @@ def test_single_sentences_of_some_languages(tmp_path: Path) -> None:
     [
         ("triples", [2, 2], "learns from triples.*format: nli"),
         ("groups", [2, 2], "three or more translations.*data.assemble"),
-        ("pairs", [1, 1], "learns from pairs"),
+        ("pairs", [1, 1], "learns from translations"),
     ],
 )
 def test_a_mismatch_is_one_sentence(tmp_path: Path, shape: DataShape, sizes: list[int], message: str) -> None:

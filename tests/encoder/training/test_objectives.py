@@ -115,6 +115,23 @@ def test_unsupervised_sees_single_sentences(corpus: Path, tmp_path: Path) -> Non
     assert sum(watch.losses[-10:]) < sum(watch.losses[:10])
 
 
+def test_plain_text_alone_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("\n".join(" ".join(words) for words in product(SUBJECTS, VERBS, OBJECTS)))
+    corpora: list[dict[str, Any]] = [{"path": str(tmp_path / "en.txt"), "format": "text", "langs": ["en"]}]
+    objective = {"kind": "msimcse", "strategy": "unsupervised"}
+    model = TRANSFORMER | {"pooling": "cls"}
+    changes: dict[str, Any] = {"model": model, "evaluation": {"pairs": 50}, "limits": {"steps": 3}}
+    trained, _ = run(tmp_path / "run", corpora, objective=objective | {"head": "tanh"}, **changes)
+    assert (trained.store.pairs, trained.examples) == (0, 64)
+    assert Encoder.load(trained.folder).encode(["a dog eats"], lang="en").shape == (1, 32)
+    for wrong, message in (
+        ({"kind": "ems"}, "learns from translations"),
+        ({"kind": "msimcse", "strategy": "nli"}, "nli"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run(tmp_path / "other", corpora, objective=wrong, **changes)
+
+
 def test_a_mixture_draws_for_each_part(groups: Path, nli: Path, tmp_path: Path) -> None:
     parts = [
         {"objective": {"kind": "msimcse", "strategy": "nli"}, "weight": 0.5},
