@@ -1,6 +1,6 @@
 """Every objective trains: by heart, the same again by seed, resumed, mixed."""
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from encoder.training.observation import Quiet
 from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.trainer import StepReport
+from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.encoder.training.conftest import OBJECTS, SUBJECTS, VERBS, make_settings
 
 GERMAN = {
@@ -162,6 +163,28 @@ def test_pairs_become_groups(tmp_path: Path) -> None:
     trained, _ = run(tmp_path / "run", corpora, objective=objective, data={"assemble": {"pivots": ["en"]}})
     assert trained.examples == 64
     assert precision(trained) == 1.0
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [{"kind": "msimcse", "strategy": "nli", "head": "tanh"}, {"kind": "mpcl", "head": "tanh"}, SMALL_VMSST],
+    ids=["msimcse", "mpcl", "vmsst"],
+)
+def test_a_pretrained_encoder_can_be_continued(tmp_path: Path, objective: dict[str, Any]) -> None:
+    folder = write_tiny_xlm_roberta(tmp_path / "xlmr")
+    model = {"kind": "pretrained", "source": str(folder), "pooling": "cls"}
+    some = list(pairwise(WORDS))
+    (tmp_path / "nli.csv").write_text("sent0,sent1,hard_neg\n" + "".join(f"{a},{a} {b},{b}\n" for a, b in some))
+    (tmp_path / "nway.tsv").write_text("en\tde\tfr\n" + "".join(f"{a} {b}\t{b}\t{a}\n" for a, b in some))
+    corpora = [
+        {"path": str(tmp_path / "nli.csv"), "format": "nli"},
+        {"path": str(tmp_path / "nway.tsv"), "format": "nway"},
+    ]
+    changes: dict[str, Any] = {"model": model, "optimiser": {"lr": 0.001}, "limits": {"steps": 10}}
+    trained, watch = run(tmp_path / "run", corpora, objective=objective, **changes)
+    assert watch.losses[-1] < watch.losses[0]
+    before, after = (Encoder.load(path).encode([WORDS[0]]) for path in (folder, trained.folder))
+    assert before.shape == after.shape
 
 
 def test_the_seed_decides_everything(groups: Path, nli: Path, tmp_path: Path) -> None:
