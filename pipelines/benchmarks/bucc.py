@@ -24,6 +24,7 @@ from pipelines.benchmarks.sources import VectorSource
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
+_GROUPS = 4096  # of source sentences, which the bootstrap draws
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,17 @@ def pair_counts(edges: Edges, threshold: float, gold: np.ndarray, sources: int) 
 def _score(
     test: Comparable, way: tuple[Retrieval, Margin], mined: Mined, threshold: float, metric: str, headline: bool
 ) -> Score:
-    sample = Sample(pair_counts(mined.edges, threshold, test.gold, len(test.source)), f1_percent)
+    sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), f1_percent)
     found = metrics_at(mined.edges, threshold, test.gold)
     return Score(f"{test.pair} {' '.join(way)}", metric, 100 * found.f1, sample, headline=headline)
+
+
+def _folded(counts: np.ndarray) -> np.ndarray:
+    """Source sentences in groups, the same for every encoder: intervals as good, in a tenth of the time."""
+    groups = min(len(counts), _GROUPS)
+    folded = np.zeros((groups, counts.shape[1]), counts.dtype)
+    np.add.at(folded, np.arange(len(counts)) % groups, counts)
+    return folded
 
 
 def _averages(scores: list[Score]) -> list[Score]:
