@@ -32,6 +32,7 @@ class VectorShard(NamedTuple):
     number: int
     url: str
     rows: int
+    digest: str
     sample: int
 
 
@@ -63,7 +64,7 @@ def make_cell(work: Work, cell: Cell, k: int, mode: Mode, device: str, threads: 
     url = cell.url(work)
     if exists(url):
         return url
-    source, target = opened(cell.source.url), opened(cell.target.url)
+    source, target = (opened(shard.url, shard.digest) for shard in cell)
     require_fit(source, target, k)
     if mode == "exact":
         with thread_pool(threads) as pool:
@@ -106,8 +107,8 @@ def _both(one: CellGraph, other: CellGraph, k: int) -> CellGraph:
 
 
 @lru_cache(maxsize=4)
-def opened(url: str) -> Vectors:
-    """A vector file, kept open: the next cell mostly needs one of the same."""
+def opened(url: str, digest: str) -> Vectors:
+    """A vector file, kept open: the next cell mostly needs one of the same. `digest` tells a file made anew."""
     return open_vectors(url)
 
 

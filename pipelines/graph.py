@@ -13,7 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from mining.errors import InputError
 from mining.graph import write_neighbours
 from pipelines.cells import SAMPLE, Cell, Mode, VectorShard, make_cell, merge_cells, opened
-from pipelines.datasets import Counters, Dataset, Request, Shard, Work, begin, fingerprint, join, open_dataset
+from pipelines.datasets import (
+    Counters,
+    Dataset,
+    Request,
+    Shard,
+    Work,
+    begin,
+    fingerprint,
+    join,
+    open_dataset,
+    read_model,
+    write_model,
+)
 from pipelines.progress import Phase, Watch
 from pipelines.runners import Runner, RunnerSettings, run
 
@@ -167,9 +179,9 @@ def start(settings: GraphSettings) -> Work | Dataset:
 def vector_shards(urls: list[str]) -> list[VectorShard]:
     """All shards of a side, numbered."""
     datasets = [open_dataset(url, "vectors") for url in urls]
-    found = [(dataset.shard_url(shard), shard.rows) for dataset in datasets for shard in dataset.shards]
+    found = [(dataset.shard_url(shard), shard.rows, shard.digest) for dataset in datasets for shard in dataset.shards]
     sample = -(-SAMPLE // max(len(found), 1))
-    return [VectorShard(number, url, rows, sample) for number, (url, rows) in enumerate(found)]
+    return [VectorShard(number, *shard, sample) for number, shard in enumerate(found)]
 
 
 def grid(settings: GraphSettings) -> list[Cell]:
@@ -189,16 +201,21 @@ def _write_shard(item: tuple[tuple[Direction, int], list[Cell]], settings: Graph
     (direction, number), cells = item
     work = start(settings)
     assert isinstance(work, Work)
-    index = number if direction == "forward" else number + len(vector_shards(settings.source))
-    name = f"{direction}-{number:05d}.parquet"
+    note = work.scratch("merged", f"{direction}-{number:05d}.json")
+    done = read_model(note, MergedShard)
+    if done is not None:
+        return done
     neighbours, recall = merge_cells([cell.url(work) for cell in cells], direction, settings.k)
-    shard = work.finished(index)
-    if shard is None:
-        ids = opened((cells[0].source if direction == "forward" else cells[0].target).url).ids
-        write_neighbours(join(settings.out, name), ids, neighbours, {"direction": direction})
-        digest = fingerprint(ids.tobytes(), neighbours.ids.tobytes(), neighbours.scores.tobytes())
-        shard = work.note(Shard(index=index, name=name, rows=len(ids), digest=digest))
-    return MergedShard(shard=shard, direction=direction, hits=recall.hits, total=recall.total)
+    vectors = cells[0].source if direction == "forward" else cells[0].target
+    ids = opened(vectors.url, vectors.digest).ids
+    name = f"{direction}-{number:05d}.parquet"
+    write_neighbours(join(settings.out, name), ids, neighbours, {"direction": direction})
+    digest = fingerprint(ids.tobytes(), neighbours.ids.tobytes(), neighbours.scores.tobytes())
+    index = number if direction == "forward" else number + len(vector_shards(settings.source))
+    shard = Shard(index=index, name=name, rows=len(ids), digest=digest)
+    merged = MergedShard(shard=shard, direction=direction, hits=recall.hits, total=recall.total)
+    write_model(note, merged)
+    return merged
 
 
 def _complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:

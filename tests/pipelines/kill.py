@@ -25,7 +25,15 @@ KILLS = 24
 LONGEST_WAIT = 1.0  # seconds into a stage
 STAGES = ("src", "tgt", "src-vectors", "tgt-vectors", "graph", "pairs")
 # What a stage leaves when a piece of its work is finished.
-NOTES = ("parts/*.json", "shards/*.json", "cells/*.npz", "means/*.npy", "proposals/*.npy", "filtered/*.json")
+NOTES = (
+    "parts/*.json",
+    "shards/*.json",
+    "cells/*.npz",
+    "merged/*.json",
+    "means/*.npy",
+    "proposals/*.npy",
+    "filtered/*.json",
+)
 
 
 class Run:
