@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from encoder.batch import Batch
 from encoder.training.distributed import gather, rank, world_size
+
+_SAFE_TEMPERATURE = 0.02  # exp(1 / temperature) and its sums stay far from the largest float32
+_HIT_ROWS = 512  # the in-batch P@1 is for watching: so many rows tell enough
 
 
 def pair_keys(batch: Batch) -> Tensor:
@@ -43,7 +48,46 @@ def contrastive_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: flo
 
     `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`.
     """
-    return dot_product_loss(functional.normalize(left, dim=1), functional.normalize(right, dim=1), keys, temperature)
+    left, right = functional.normalize(left, dim=1), functional.normalize(right, dim=1)
+    if world_size() > 1 or temperature < _SAFE_TEMPERATURE:
+        return dot_product_loss(left, right, keys, temperature)
+    rows, columns = same_meaning(keys, keys, 0)
+    loss = _CosineLoss.apply(left, right, rows, columns, temperature)
+    return loss, _hits(left[:_HIT_ROWS].detach(), right.detach(), rows, columns)
+
+
+class _CosineLoss(torch.autograd.Function):
+    """The symmetric loss of unit vectors with its gradient by hand, in one (pairs, pairs) matrix.
+
+    Autograd would keep four matrices and pass over them a dozen times, which on a CPU costs more than the products.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
+        matrix = (left / temperature) @ right.T  # (pairs, pairs)
+        positive = matrix.diagonal().clone()
+        matrix.exp_()
+        matrix[rows, columns] = 0
+        forward, backward = matrix.sum(1), matrix.sum(0)
+        # The gradient of the logits: softmax over rows plus softmax over columns minus twice the identity.
+        matrix.mul_(forward.reciprocal()[:, None] + backward.reciprocal())
+        matrix.diagonal().sub_(2)
+        scale = 1 / (temperature * len(left))
+        ctx.save_for_backward((matrix @ right).mul_(scale), (matrix.T @ left).mul_(scale))
+        return (forward.log() + backward.log() - 2 * positive).mean()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        left, right = ctx.saved_tensors
+        return left * gradients[0], right * gradients[0], None, None, None
+
+
+def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Share of left vectors whose nearest right one is their own, known translations aside."""
+    similarities = left @ right.T
+    known = rows < len(left)
+    similarities[rows[known], columns[known]] = -torch.inf
+    return (similarities.argmax(1) == torch.arange(len(left), device=left.device)).float().mean()
 
 
 def dot_product_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
