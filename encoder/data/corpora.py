@@ -13,10 +13,13 @@ from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.settings import Settings
 
-# text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-pairs: its entailments.
-Format = Literal["tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx", "text", "nway", "nli", "nli-pairs"]
+# text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
+# files that translate each other line by line; nli-pairs: entailments alone.
+Format = Literal[
+    "tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx", "text", "nway", "nli", "nli-parallel", "nli-pairs"
+]
 _COMPRESSION = r"(?:\.(?:gz|bz2|xz|zst))?"
-_ONE_LANGUAGE = ("text", "nli", "nli-pairs")
+_ONE_LANGUAGE = ("text", "nli", "nli-pairs", "nli-parallel")
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
     "txt": "tsv",
@@ -116,6 +119,8 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     paths = expand(corpus.path)
     if not paths:
         raise InputError(f"{corpus.path}: no such file; paths in a configuration start from the current folder")
+    if corpus.format == "nli-parallel":
+        return [CorpusFile(number, tuple(paths), corpus.format, None, None)]
     files = []
     for path in paths:
         kind = corpus.format or _format_of(path)

@@ -4,7 +4,8 @@ Known by their header, comma- or tab-separated, or JSON lines with the same keys
 - SimCSE: `sent0,sent1,hard_neg`, one triple a line;
 - XNLI and everything in its form: `language, gold_label, sentence1, sentence2, promptID, pairID, ...`; pairs that share
   `promptID` and `pairID` in several languages become cross-lingual;
-- XNLI's machine-translated training text: `premise, hypo, label`, one language a file;
+- XNLI's machine-translated training text: `premise, hypo, label`, one language a file; with `format: nli-parallel` the
+  files of a glob are read line by line together, as they translate each other;
 - two languages side by side: `label, sentence1_en, sentence2_en, sentence1_sw, sentence2_sw`.
 """
 
@@ -51,14 +52,43 @@ def read_triples(file: CorpusFile) -> Iterator[Row]:
     if isinstance(first, _Line) and {"sent0", "sent1", "hard_neg"} <= first.cells.keys():
         yield from _simcse_triples(file, first, lines)
         return
-    statements: dict[str, list[_Statement]] = {}
-    for item in _statements(file, first, lines):
+    yield from _triples(_statements(file, first, lines))
+
+
+def read_parallel_triples(file: CorpusFile) -> Iterator[Row]:
+    """Cross-lingual triples from files that have the same statements, line by line, in one language each."""
+    return _triples(_parallel_statements([file._replace(paths=(path,)) for path in file.paths]))
+
+
+def _triples(statements: Iterable[_Statement | Malformed]) -> Iterator[Row]:
+    by_prompt: dict[str, list[_Statement]] = {}
+    for item in statements:
         if isinstance(item, Malformed):
             yield item
         else:
-            statements.setdefault(item.prompt, []).append(item)
-    for about in statements.values():
+            by_prompt.setdefault(item.prompt, []).append(item)
+    for about in by_prompt.values():
         yield from _match(about)
+
+
+def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malformed]:
+    for lines in zip_longest(*(_lines(file) for file in files)):
+        if None in lines:
+            short = files[lines.index(None)].name
+            raise InputError(f"{short} ends before the others: files of a nli-parallel corpus need equally many lines")
+        found = [
+            line if isinstance(line, Malformed) else _statement(file, line)
+            for file, line in zip(files, lines, strict=True)
+        ]
+        wrong = next((item for item in found if isinstance(item, Malformed)), None)
+        if wrong is not None:
+            yield wrong
+            continue
+        first, *others = (item for item in found if isinstance(item, _Statement))
+        for other in others:
+            first.premise.update(other.premise)
+            first.hypothesis.update(other.hypothesis)
+        yield first
 
 
 def read_entailments(file: CorpusFile) -> Iterator[Row]:

@@ -163,6 +163,12 @@ def _read_nli(file: CorpusFile) -> Iterator[Row]:
     return read_triples(file)
 
 
+def _read_nli_parallel(file: CorpusFile) -> Iterator[Row]:
+    from encoder.data.nli import read_parallel_triples
+
+    return read_parallel_triples(file)
+
+
 def _read_nli_pairs(file: CorpusFile) -> Iterator[Row]:
     from encoder.data.nli import read_entailments
 
@@ -285,4 +291,5 @@ _READERS: dict[Format, Callable[[CorpusFile], Iterator[Row]]] = {
     "nway": _read_nway,
     "nli": _read_nli,
     "nli-pairs": _read_nli_pairs,
+    "nli-parallel": _read_nli_parallel,
 }

@@ -78,7 +78,7 @@ class TrainSettings(Settings):
     def _objective_fits_the_data(self) -> TrainSettings:
         formats = {corpus.format for corpus in self.data.corpora}
         for shape in shapes(self.objective):
-            if shape == "triples" and "nli" not in formats:
+            if shape == "triples" and not formats & {"nli", "nli-parallel"}:
                 raise ValueError(NO_TRIPLES)
             if shape in ("pairs", "groups") and formats == {"text"}:
                 raise ValueError(NO_PAIRS)

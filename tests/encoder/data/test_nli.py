@@ -65,6 +65,18 @@ def test_machine_translated_training_text_takes_its_language_from_the_name(tmp_p
     assert triple == Triple(*(Group(("fr",), (text,)) for text in ("Il pleut.", "C'est humide.", "C'est sec.")))
 
 
+def test_parallel_files_are_cross_lingual(tmp_path: Path) -> None:
+    header = "premise\thypo\tlabel\n"
+    (tmp_path / "multinli.train.en.tsv").write_text(f"{header}p\tyes\tentailment\np\tno\tcontradictory\n")
+    other = tmp_path / "multinli.train.fr.tsv"
+    other.write_text(f"{header}P\toui\tentailment\nP\tnon\tcontradictory\n")
+    expected = Triple(*(Group(("en", "fr"), texts) for texts in (("p", "P"), ("yes", "oui"), ("no", "non"))))
+    assert read(tmp_path / "multinli.train.*.tsv", "nli-parallel") == [expected]
+    other.write_text(f"{header}P\toui\tentailment\n")
+    with pytest.raises(InputError, match=r"multinli\.train\.fr\.tsv ends before the others"):
+        read(tmp_path / "multinli.train.*.tsv", "nli-parallel")
+
+
 def test_two_languages_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(
