@@ -11,7 +11,7 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
-from pipelines.commands import compare, embed, export, graph, import_, mine, mine_vectors, prepare, train
+from pipelines.commands import compare, demo, embed, export, graph, import_, mine, mine_vectors, prepare, train
 from pipelines.commands import eval as eval_
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("demo")(demo.command)
 app.command("prepare")(prepare.command)
 app.command("embed")(embed.command)
 app.command("graph")(graph.command)

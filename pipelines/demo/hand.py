@@ -1,0 +1,96 @@
+"""Where the demo keeps what it makes, and the commands that repeat its steps one by one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from pipelines.demo.corpora import Corpora
+from pipelines.demo.plan import Plan
+
+
+class Place(NamedTuple):
+    """The files and folders of one demo."""
+
+    folder: Path
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "encoder.yaml"
+
+    @property
+    def encoder(self) -> Path:
+        return self.folder / "encoder"
+
+    @property
+    def best(self) -> Path:
+        return self.encoder / "best"
+
+    def pairs(self, language: str) -> Path:
+        return self.folder / "pairs" / f"en-{language}.tsv"
+
+    def work(self, language: str) -> Path:
+        return self.folder / "work" / f"en-{language}"
+
+
+def train_command(place: Place) -> list[str]:
+    return ["train", str(place.configuration), "--out", str(place.encoder)]
+
+
+def mine_command(plan: Plan, place: Place, corpora: Corpora) -> list[str]:
+    """The mine of one language; given once more, it finds everything done."""
+    files = ["--src", corpora.english, "--tgt", corpora.other, "--src-lang", "en", "--tgt-lang", corpora.language]
+    aim = ["--lang-filter", "assume", "--target-precision", plan.precision, "--seed-pairs", corpora.plants]
+    out = ["--encoder", place.best, "--out", place.pairs(corpora.language), "--work", place.work(corpora.language)]
+    return ["mine", *map(str, [*files, *aim, *out])]
+
+
+def step_commands(place: Place, corpora: Corpora) -> list[list[str]]:
+    """The stages of a mine one by one, up to the graph, into a folder of their own."""
+    steps = str(place.folder / "steps")
+    sides = (("src", corpora.english, "en"), ("tgt", corpora.other, corpora.language))
+    best = ["--encoder", str(place.best)]
+    prepare = [
+        ["prepare", str(path), "--lang", lang, *best, "--lang-filter", "assume", "--out", f"{steps}/{name}"]
+        for name, path, lang in sides
+    ]
+    embed = [["embed", f"{steps}/{name}", *best, "--out", f"{steps}/{name}-vectors"] for name, _, _ in sides]
+    return [*prepare, *embed, ["graph", f"{steps}/src-vectors", f"{steps}/tgt-vectors", "--out", f"{steps}/graph"]]
+
+
+def own_command(place: Place, language: str) -> list[str]:
+    """The same on files of one's own."""
+    files = ["--src", "yours.en.txt", "--tgt", f"yours.{language}.txt", "--src-lang", "en", "--tgt-lang", language]
+    return ["mine", *files, "--encoder", str(place.best), "--out", "pairs.tsv", "--work", "work"]
+
+
+def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> None:
+    """Which file is what, and the commands, ready to be copied."""
+    first = corpora[0]
+    name = f"en-{first.language}"
+    files = [
+        (first.train, "known translations"),
+        (first.plants, "known translations that the encoder was not trained on"),
+        (first.english.parent, "the two files to mine, and gold.tsv, their true alignment"),
+        (place.best, "the encoder"),
+        (place.work(first.language), "sentences, vectors, graph and pairs as datasets"),
+        (place.pairs(first.language), "the mined pairs: score, English, other"),
+    ]
+    console.print(f"What there is for {name}, and likewise for every language:")
+    for path, what in files:
+        console.print(f"  {path}  {what}", soft_wrap=True, highlight=False)
+    say("Train the encoder (a finished run is not repeated; give another --out):", [train_command(place)], console)
+    say("Mine one language, as above:", [mine_command(plan, place, first)], console)
+    say("The stages of a mine one by one:", step_commands(place, first), console)
+    say("Your own two files, one sentence a line:", [own_command(place, first.language)], console)
+
+
+def say(what: str, commands: Sequence[Sequence[str]], console: Console) -> None:
+    """Print commands as they would be typed."""
+    console.print(f"\n{what}")
+    for command in commands:
+        console.print(f"  twinlode {shlex.join(command)}", style="cyan", soft_wrap=True, highlight=False)

@@ -1,0 +1,73 @@
+"""Mined pairs against the true alignment, and the tables that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mining.files import read_lines
+from mining.metrics import PairMetrics, is_gold, pair_metrics
+from pipelines.datasets import Dataset
+from pipelines.demo.corpora import Corpora
+from pipelines.mine import pair_batches
+
+
+class Sample(NamedTuple):
+    """A mined pair to look at."""
+
+    score: float
+    english: str
+    other: str
+    true: bool
+
+
+class Score(NamedTuple):
+    """How the mine of one language went."""
+
+    corpora: Corpora
+    metrics: PairMetrics
+    samples: list[Sample]
+
+
+def score(corpora: Corpora, pairs: Dataset, samples: int) -> Score:
+    """Precision, recall and F1 of mined pairs, with some of them evenly down the ranking."""
+    table = pa.concat_tables(list(pair_batches(pairs)))
+    found = np.array([table["src_text"].to_pylist(), table["tgt_text"].to_pylist()], dtype=object).T.reshape(-1, 2)
+    gold = np.array([line.split("\t") for line in read_lines(str(corpora.gold))], dtype=object)
+    true = is_gold(found, gold)
+    rows = np.unique(np.linspace(0, len(found) - 1, samples).astype(int)).tolist() if len(found) else []
+    chosen = [Sample(table["score"][i].as_py(), str(found[i, 0]), str(found[i, 1]), bool(true[i])) for i in rows]
+    return Score(corpora, pair_metrics(found, gold), chosen)
+
+
+def show_scores(scores: Sequence[Score], console: Console) -> None:
+    """A line for each language, and their means."""
+    table = Table("", title="mined pairs against the true alignment", title_justify="left")
+    for name in ("English", "other", "true pairs", "mined", "right", "precision", "recall", "F1"):
+        table.add_column(name, justify="right")
+    for language in scores:
+        measured, corpora = language.metrics, language.corpora
+        counts = (*corpora.sentences, measured.gold, measured.found, measured.correct)
+        shares = (measured.precision, measured.recall, measured.f1)
+        table.add_row(f"en-{corpora.language}", *(f"{n:,}" for n in counts), *(f"{100 * x:.1f}" for x in shares))
+    means = np.mean([language.metrics[:3] for language in scores], axis=0)
+    table.add_section()
+    table.add_row("mean", *[""] * 5, *(f"{100 * mean:.1f}" for mean in means))
+    console.print(table)
+
+
+def show_samples(scores: Sequence[Score], console: Console) -> None:
+    """Sample pairs, those that are not in the true alignment marked."""
+    for language in scores:
+        console.print(f"\nen-{language.corpora.language}", style="bold")
+        for sample in language.samples:
+            mark = Text("right", "green") if sample.true else Text("wrong", "red")
+            # As Text, because sentences may hold what rich takes for markup.
+            console.print(Text.assemble(f"  {sample.score:.3f} ", mark, f"  {sample.english}"), soft_wrap=True)
+            console.print(Text(f"               {sample.other}"), soft_wrap=True)

