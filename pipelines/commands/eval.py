@@ -142,9 +142,9 @@ def _summarise(console: Console, report: Report) -> None:
     if len(report.results) == 1:
         _show_scores(console, report)
     for results in report.results:
+        for choice in results[0].how.choices:
+            console.print(f"{results[0].benchmark}: {choice.name}: {choice.value}", style="dim", highlight=False)
         for result in results:
-            for choice in result.how.choices:
-                console.print(f"{result.benchmark}: {choice.name}: {choice.value}", style="dim", highlight=False)
             _show_examples(console, result.outcome.attachments)
 
 
