@@ -45,7 +45,7 @@ class LazyAdam(torch.optim.Optimizer):
         if not gradient.is_sparse:
             _adam(parameter, *moments, gradient, rate, beta1, beta2, group["eps"], scale)
             return
-        gradient = gradient.coalesce()
+        gradient = coalesced(gradient)
         rows, values = gradient.indices()[0], gradient.values()
         if parameter.device.type == "cpu":
             arrays: list[Any] = [tensor.detach().numpy() for tensor in (parameter, *moments, values, rows)]
@@ -91,13 +91,19 @@ def _rows(
             weight[row, j] -= rate * m / (np.sqrt(s) / scale + eps)
 
 
+def coalesced(gradient: Tensor) -> Tensor:
+    """Each row once. Autograd forgets that a gradient already is so; finding out is far cheaper than sorting again."""
+    rows = gradient._indices()[0]
+    return gradient._coalesced_(bool((rows[1:] > rows[:-1]).all())).coalesce()
+
+
 def clip_gradients(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
     """Scale all gradients, sparse ones included, so that their common norm is at most `largest`; returns the norm."""
     values = []
     for parameter in parameters:
         if parameter.grad is not None:
             if parameter.grad.is_sparse:
-                parameter.grad = parameter.grad.coalesce()
+                parameter.grad = coalesced(parameter.grad)
             values.append(parameter.grad.values() if parameter.grad.is_sparse else parameter.grad)
     norm = torch.nn.utils.get_total_norm(values)
     if torch.isfinite(norm) and norm > largest:
