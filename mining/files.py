@@ -21,14 +21,23 @@ from mining.errors import InputError
 _READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
 
 
+def resolve(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    """The filesystem of a URL and the path in it; one that is unknown or not installed is one sentence."""
+    try:
+        filesystem, path = url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise InputError(f"{url}: cannot be opened ({error})") from None
+    return filesystem, path
+
+
 def local_path(url: str) -> str | None:
     """The path of a file on this machine's disk, or None for a remote URL."""
-    filesystem, path = url_to_fs(url)
+    filesystem, path = resolve(url)
     return path if "file" in filesystem.protocol else None
 
 
 def exists(url: str) -> bool:
-    filesystem, path = url_to_fs(url)
+    filesystem, path = resolve(url)
     return bool(filesystem.exists(path))
 
 
@@ -44,6 +53,8 @@ def iterate_lines(url: str) -> Iterator[str]:
         with open_decompressed(url) as stream:
             for number, line in enumerate(stream, 1):  # noqa: B007 - the error below names it
                 yield line.decode("utf-8").rstrip("\r\n")
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"{url}: no such file") from None
     except IsADirectoryError:
@@ -60,6 +71,7 @@ def iterate_lines(url: str) -> Iterator[str]:
 @contextmanager
 def open_decompressed(url: str) -> Iterator[IO[bytes]]:
     """The decompressed bytes of a file (gz, bz2, xz, zst by extension)."""
+    resolve(url)
     compression = fsspec.utils.infer_compression(url)
     if compression != "zstd":
         with fsspec.open(url, "rb", compression=compression) as stream:
@@ -99,7 +111,7 @@ class _Target:
     """One file in the making: where it is written and where it goes."""
 
     def __init__(self, url: str) -> None:
-        self.filesystem, self.path = url_to_fs(url)
+        self.filesystem, self.path = resolve(url)
         self.parent = self.filesystem._parent(self.path)
         self.temporary = f"{self.path}.{uuid.uuid4().hex[:12]}.tmp"
         self.moved = False
@@ -162,6 +174,7 @@ def atomic_texts(urls: list[str]) -> Iterator[list[io.TextIOWrapper]]:
 @contextmanager
 def open_binary(url: str) -> Iterator[IO[bytes]]:
     """A binary stream of a file or URL; a missing file is one sentence."""
+    resolve(url)
     try:
         with fsspec.open(url, "rb") as stream:
             yield cast(IO[bytes], stream)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +20,8 @@ from mining.selection import norms
 
 DTYPES = {"float16": np.float16, "float32": np.float32}
 _CHECK_BYTES = 16 << 20  # rows are checked in pieces of this size
+_SAMPLE_ROWS = 1000
+_WILD_SPREAD = 1e4  # of magnitudes: embeddings stay below a hundred
 _MAX_ROWS = (1 << 31) - 1  # Arrow's record batches and our kernels count rows of one file in 32 bits
 
 
@@ -66,16 +71,15 @@ def open_vectors(url: str, *, dim: int | None = None, dtype: str | None = None, 
     """
     if dtype is not None and dtype not in DTYPES:
         raise InputError(f"vectors of type {dtype!r} are not supported; use float16 or float32")
-    path = _on_disk(url)
+    if dim is not None and dim < 1:
+        raise InputError(f"vectors of dim {dim} do not exist; the dim must be 1 or more")
     metadata: dict[str, str] = {}
-    if url.endswith((".arrow", ".feather", ".ipc")):
-        array, ids, metadata = _map_arrow(url, path)
-    elif url.endswith(".npy"):
-        array = _map_numpy(url, path)
-        ids = np.arange(len(array))
-    else:
-        array = _map_raw(url, path, dim, dtype, rows)
-        ids = np.arange(len(array))
+    with _on_disk(url) as path:
+        if url.endswith((".arrow", ".feather", ".ipc")):
+            array, ids, metadata = _map_arrow(url, path)
+        else:
+            array = _map_numpy(url, path) if url.endswith(".npy") else _map_raw(url, path, dim, dtype, rows)
+            ids = np.arange(len(array))
     _expect(url, array, dim, dtype, rows)
     return _checked(url, array, ids, metadata)
 
@@ -97,8 +101,9 @@ def write_vectors(url: str, ids: np.ndarray, array: np.ndarray, metadata: dict[s
         writer.write_batch(batch.replace_schema_metadata(described))
 
 
-def _on_disk(url: str) -> Path:
-    """The file itself when it is local, otherwise a temporary copy that can be memory-mapped."""
+@contextmanager
+def _on_disk(url: str) -> Iterator[Path]:
+    """The file itself when it is local, otherwise a copy to memory-map: its bytes live as long as the map."""
     local = local_path(url)
     if local is not None:
         path = Path(local)
@@ -106,14 +111,20 @@ def _on_disk(url: str) -> Path:
             raise InputError(f"{url}: no such file")
         if path.is_dir():
             raise InputError(f"{url} is a folder; a vector file is needed")
-        return path
-    copy = Path(tempfile.mkdtemp(prefix="twinlode-")) / "vectors"
-    try:
-        with fsspec.open(url, "rb") as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 16 << 20)
-    except FileNotFoundError:
-        raise InputError(f"{url}: no such file") from None
-    return copy
+        if not os.access(path, os.R_OK):
+            raise InputError(f"{url}: cannot be read (permission denied)")
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="twinlode-") as folder:
+        copy = Path(folder) / "vectors"
+        try:
+            with fsspec.open(url, "rb") as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, 16 << 20)
+        except FileNotFoundError:
+            raise InputError(f"{url}: no such file") from None
+        except OSError as error:
+            raise InputError(f"{url}: cannot be read ({error})") from None
+        yield copy
 
 
 def _map_arrow(url: str, path: Path) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
@@ -125,17 +136,33 @@ def _map_arrow(url: str, path: Path) -> tuple[np.ndarray, np.ndarray, dict[str, 
     schema = reader.schema
     names = schema.names
     if "id" not in names or "vector" not in names or not pa.types.is_fixed_size_list(schema.field("vector").type):
-        raise InputError(f"{url}: needs the columns `id` and `vector` (fixed-size list), but has {names}")
-    metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+        columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
+        raise InputError(f"{url}: needs the columns `id` and `vector` (fixed-size list), but has {columns}")
+    if not pa.types.is_integer(schema.field("id").type):
+        raise InputError(f"{url}: the column `id` holds {schema.field('id').type} values; integers are needed")
+    metadata = {key.decode(): value.decode(errors="replace") for key, value in (schema.metadata or {}).items()}
     width = schema.field("vector").type.list_size
+    _refuse_nulls(url, batches)
     parts = [batch.column("vector").flatten().to_numpy().reshape(-1, width) for batch in batches]
     ids = [batch.column("id").to_numpy() for batch in batches]
     if not parts:
         empty = np.empty((0, width), schema.field("vector").type.value_type.to_pandas_dtype())
         return empty, np.empty(0, np.int64), metadata
-    if "rows" in metadata and int(metadata["rows"]) != sum(map(len, parts)):
+    if metadata.get("rows", str(sum(map(len, parts)))) != str(sum(map(len, parts))):
         raise InputError(f"{url}: holds {sum(map(len, parts))} rows, but its metadata says {metadata['rows']}")
     return parts[0] if len(parts) == 1 else _spooled(parts), np.concatenate(ids), metadata
+
+
+def _refuse_nulls(url: str, batches: list[pa.RecordBatch]) -> None:
+    first = 0
+    for batch in batches:
+        ids, vectors = batch.column("id"), batch.column("vector")
+        missing = ids.is_null().to_numpy(False) | vectors.is_null().to_numpy(False)
+        if not missing.any() and vectors.flatten().null_count:
+            missing = vectors.flatten().is_null().to_numpy(False).reshape(len(batch), -1).any(1)
+        if missing.any():
+            raise InputError(f"{url}: no id or no vector in {some_rows(np.flatnonzero(missing) + first)}")
+        first += len(batch)
 
 
 def _spooled(parts: list[np.ndarray]) -> np.ndarray:
@@ -177,7 +204,26 @@ def _map_raw(url: str, path: Path, dim: int | None, dtype: str | None, rows: int
     if size % (dim * item):
         raise InputError(f"{url}: {size:,} bytes do not divide into rows of {dim} {dtype} ({dim * item:,} bytes each)")
     shape = (size // (dim * item), dim)
-    return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
+    array = np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
+    if dtype == "float32" and _are_halves(array[:_SAMPLE_ROWS]):
+        raise InputError(
+            f"{url}: these are float16 numbers of dim {2 * dim}, not float32 of dim {dim}; give --dtype float16"
+        )
+    return array
+
+
+def _are_halves(array: np.ndarray) -> bool:
+    """Whether raw floats were written as float16: sane as such, but spread over many magnitudes as float32.
+
+    A factor of 2 in float16 becomes 256 when the bits of two numbers are taken for one float32; in the other
+    direction NaN and infinity turn up by themselves.
+    """
+    with np.errstate(invalid="ignore"):
+        wide, halves = np.abs(array[array != 0]), np.asarray(array).view(np.float16)
+        if not len(wide) or not np.isfinite(halves).all():
+            return False
+        middle, large = np.quantile(wide.astype(np.float64), [0.5, 0.99])
+    return bool(large > _WILD_SPREAD * middle)
 
 
 def _expect(url: str, array: np.ndarray, dim: int | None, dtype: str | None, rows: int | None) -> None:
@@ -199,6 +245,10 @@ def _checked(name: str, array: np.ndarray, ids: np.ndarray, metadata: dict[str, 
     """Vectors with their norms, after one pass over the file that finds what would mine garbage."""
     if array.ndim != 2 or array.dtype.name not in DTYPES:
         raise InputError(f"{name}: vectors must be a two-dimensional float16 or float32 array")
+    if not array.dtype.isnative:
+        raise InputError(f"{name}: the numbers are in the byte order of another machine; save them as little-endian")
+    if not array.shape[1]:
+        raise InputError(f"{name}: the vectors are of dim 0")
     if len(ids) > 1 and (np.diff(ids.astype(np.int64)) <= 0).any():
         row = int(np.argmax(np.diff(ids.astype(np.int64)) <= 0)) + 2
         raise InputError(f"{name}, row {row}: ids must increase from row to row, and none may come twice")
@@ -209,7 +259,8 @@ def _checked(name: str, array: np.ndarray, ids: np.ndarray, metadata: dict[str, 
         norms(np.ascontiguousarray(piece, np.float32), lengths[start : start + step])
     bad = np.flatnonzero(~np.isfinite(lengths))
     if len(bad):
-        raise InputError(f"{name}: NaN or infinite values in {some_rows(bad)}; embed these sentences again")
+        advice = "embed these sentences again" if 8 * len(bad) < len(array) else "check --dtype and --dim"
+        raise InputError(f"{name}: NaN or infinite values in {some_rows(bad)}; {advice}")
     typical = float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else 1.0
     if not 1e-6 < typical < 1e6:
         raise InputError(

@@ -119,3 +119,10 @@ def test_unwritable(tmp_path: Path, target: str) -> None:
 def test_an_error_about_another_file_is_not_blamed_on_the_output(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), files.atomic_text(str(tmp_path / "a.txt")):
         (tmp_path / "absent").read_text()
+
+
+@pytest.mark.parametrize("url", ["nowhere://x/y.txt", "s4://x/y.txt"])
+def test_a_protocol_that_is_not_there_is_one_sentence(url: str) -> None:
+    for use in (files.local_path, files.read_lines, files.require_writable, files.exists):
+        with pytest.raises(InputError, match=f"{url}: cannot be opened"):
+            use(url)

@@ -1,5 +1,6 @@
 """Vector files: what is written is what is mapped, and what would mine garbage is refused with its place."""
 
+import tempfile
 from pathlib import Path
 
 import fsspec
@@ -57,10 +58,12 @@ def test_numpy_and_raw_files(tmp_path: Path) -> None:
     assert half.stored.dtype == np.float16
 
 
-def test_remote_files_are_copied_and_mapped() -> None:
+def test_remote_files_are_copied_and_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with fsspec.open("memory://vectors/v.npy", "wb") as stream:
         np.save(stream, ARRAY)
     np.testing.assert_array_equal(open_vectors("memory://vectors/v.npy").stored, ARRAY)
+    assert not list(Path(tempfile.gettempdir()).iterdir()), "copies go when they are no longer used"
     write_vectors("memory://vectors/v.arrow", np.arange(7), ARRAY)
     np.testing.assert_array_equal(open_vectors("memory://vectors/v.arrow").stored, ARRAY)
 
@@ -69,6 +72,8 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", ARRAY)
     np.save(tmp_path / "flat.npy", ARRAY.ravel())
     np.save(tmp_path / "double.npy", ARRAY.astype(np.float64))
+    np.save(tmp_path / "big.npy", ARRAY.astype(">f4"))
+    np.save(tmp_path / "narrow.npy", ARRAY[:, :0])
     ARRAY.tofile(tmp_path / "v.bin")
     write_vectors(str(tmp_path / "v.arrow"), np.arange(7), ARRAY)
     (tmp_path / "cut.arrow").write_bytes((tmp_path / "v.arrow").read_bytes()[:-40])
@@ -79,6 +84,8 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         (".", {}, "is a folder"),
         ("flat.npy", {}, "two-dimensional"),
         ("double.npy", {}, "holds float64"),
+        ("big.npy", {}, "byte order of another machine"),
+        ("narrow.npy", {}, "dim 0"),
         ("cut.arrow", {}, "truncated"),
         ("cut.npy", {}, "truncated"),
         ("cut.bin", {"dim": 5, "dtype": "float32"}, "137 bytes do not divide into rows of 5 float32"),
@@ -86,6 +93,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         ("v.bin", {"dtype": "float32"}, "give --dim"),
         ("v.bin", {"dtype": "float32", "rows": 8}, "do not divide into 8 rows"),
         ("v.bin", {"dtype": "int8"}, "not supported"),
+        ("v.bin", {"dim": -5, "dtype": "float32"}, "dim -5 do not exist"),
         ("v.npy", {"dim": 6}, "vectors of dim 5, but dim 6 was asked for"),
         ("v.npy", {"dtype": "float16"}, "holds float32 values, but float16"),
         ("v.npy", {"rows": 9}, "7 vectors, but the text has 9 lines"),
@@ -94,7 +102,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message) as caught:
             open_vectors(str(tmp_path / name), **given)  # type: ignore[arg-type]
         assert "\n" not in str(caught.value)
-        assert str(tmp_path) in str(caught.value) or "not supported" in message
+        assert str(tmp_path) in str(caught.value) or "not supported" in message or "do not exist" in message
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -119,6 +127,40 @@ def test_ids_must_increase() -> None:
 
 def test_floats_read_as_another_type_are_refused(tmp_path: Path) -> None:
     half = np.random.default_rng(1).standard_normal((100, 64)).astype(np.float16) / 8
-    half.tofile(tmp_path / "v.bin")
-    with pytest.raises(InputError, match="check --dtype"):
-        open_vectors(str(tmp_path / "v.bin"), dim=32, dtype="float32")
+    for scale in (1 / 64, 1 / 8, 1, 8):
+        (half * np.float16(scale)).tofile(tmp_path / "v.bin")
+        with pytest.raises(InputError, match=r"float16 numbers of dim 64, .* give --dtype float16"):
+            open_vectors(str(tmp_path / "v.bin"), rows=100, dtype="float32")
+    half.astype(np.float32).tofile(tmp_path / "v.bin")
+    assert open_vectors(str(tmp_path / "v.bin"), rows=100, dtype="float32").dim == 64
+    rng = np.random.default_rng(1)
+    rng.standard_normal((100, 64)).astype(np.float32).tofile(tmp_path / "v.bin")
+    with pytest.raises(InputError, match=r"NaN or infinite values in rows .* check --dtype"):
+        open_vectors(str(tmp_path / "v.bin"), rows=100, dtype="float16")
+
+
+def arrow_file(path: Path, ids: pa.Array, vectors: pa.Array, metadata: dict[str, str]) -> None:
+    table = pa.table({"id": ids, "vector": vectors}).replace_schema_metadata(metadata)
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=4)
+
+
+def test_arrow_files_of_other_writers_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    kind = pa.list_(pa.float32(), 5)
+    rows = ARRAY.tolist()
+    hole = [None if i == 5 else row for i, row in enumerate(rows)]
+    part = [[None, *row[1:]] if i == 6 else row for i, row in enumerate(rows)]
+    numbers = pa.array(range(7), pa.uint64())
+    whole = pa.array(rows, kind)
+    cases = [
+        (numbers, pa.array(hole, kind), {}, "no id or no vector in row 6"),
+        (numbers, pa.array(part, kind), {}, "no id or no vector in row 7"),
+        (pa.array([0, None, 2, 3, 4, 5, 6], pa.uint64()), whole, {}, "no id or no vector in row 2"),
+        (pa.array(list("abcdefg")), whole, {}, "`id` holds string values"),
+        (numbers, whole, {"rows": "many"}, "holds 7 rows, but its metadata says many"),
+        (numbers, pa.array(rows, pa.list_(pa.float32())), {}, r"but has id \(uint64\), vector \(list"),
+    ]
+    for ids, vectors, metadata, message in cases:
+        arrow_file(tmp_path / "v.arrow", ids, vectors, metadata)
+        with pytest.raises(InputError, match=message):
+            open_vectors(str(tmp_path / "v.arrow"))
