@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -38,6 +39,9 @@ class Plan(NamedTuple):
     target_panel: int
     blocks: Blocks
 
+    def sizes(self) -> tuple[int, ...]:
+        return self.source_panel, self.target_panel, *self.blocks
+
 
 def knn_graph(
     source: Vectors,
@@ -55,12 +59,12 @@ def knn_graph(
     `memory` bounds what is held besides memory-mapped pages. `report` is told of multiply-adds as they are done.
     """
     require_fit(source, target, k)
+    plan = plan_cells(len(source), len(target), source.dim, k, memory, threads or core_count())
+    graph, finished = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k)), 0
     saved = checkpoint.load() if checkpoint else None
-    graph, plan, finished = saved or (
-        Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k)),
-        plan_cells(len(source), len(target), source.dim, k, memory, threads or core_count()),
-        0,
-    )
+    # The cells of a plan with larger panels would not fit a budget that was lowered, perhaps because memory ran out.
+    if saved and all(old <= new for old, new in zip(saved[1].sizes(), plan.sizes(), strict=True)):
+        graph, plan, finished = saved
     with thread_pool(threads) as pool:
         for number, (rows, columns) in enumerate(_cells(len(source), len(target), plan)):
             if number < finished:
@@ -156,14 +160,17 @@ class Checkpoint:
         """What an earlier run of the same inputs left, or None."""
         if not self.path.exists():
             return None
-        with np.load(self.path, allow_pickle=False) as saved:
-            about = json.loads(str(saved["about"]))
-            if about["fingerprint"] != self._fingerprint:
-                return None
-            graph = Graph(
-                Neighbours(saved["forward_ids"], saved["forward_scores"]),
-                Neighbours(saved["backward_ids"], saved["backward_scores"]),
-            )
+        try:
+            with np.load(self.path, allow_pickle=False) as saved:
+                about = json.loads(str(saved["about"]))
+                if about["fingerprint"] != self._fingerprint:
+                    return None
+                graph = Graph(
+                    Neighbours(saved["forward_ids"], saved["forward_scores"]),
+                    Neighbours(saved["backward_ids"], saved["backward_scores"]),
+                )
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):  # damaged, or not ours: start again
+            return None
         source_panel, target_panel, blocks = about["plan"]
         return graph, Plan(source_panel, target_panel, Blocks(*blocks)), about["finished"]
 
@@ -187,11 +194,13 @@ class Checkpoint:
 
 
 def fingerprint(vectors: Vectors) -> str:
-    """Hash of what was measured of every row: a changed, moved or missing vector changes it."""
+    """Hash of every row's length and of some rows whole: other, changed, moved or missing vectors change it."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{vectors.stored.shape} {vectors.stored.dtype}".encode())
     digest.update(vectors.ids.tobytes())
     digest.update(vectors.inverse_norms.tobytes())
+    sample = np.linspace(0, max(len(vectors) - 1, 0), min(len(vectors), 1000)).astype(np.int64)
+    digest.update(vectors.stored[sample].tobytes())  # signs and order of dimensions, which lengths do not show
     return digest.hexdigest()
 
 

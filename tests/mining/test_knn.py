@@ -180,6 +180,38 @@ def test_a_checkpoint_of_other_vectors_is_ignored(tmp_path: Path, monkeypatch: p
     assert checkpoint.load() is not None
 
 
+def test_a_checkpoint_is_left_when_it_is_damaged_or_too_large_for_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
+    rng = np.random.default_rng(7)
+    x, y = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((400, 8)).astype(np.float32)
+    state = tmp_path / "state.npz"
+    panels: list[int] = []
+
+    def counted(source, target, *args, **kwargs):  # type: ignore[no-untyped-def]
+        panels.append(len(target))
+        return knn_cell(source, target, *args, **kwargs)
+
+    monkeypatch.setattr(knn, "knn_cell", counted)
+    for size, cells in ((200, [200, 200]), (100, [100] * 4), (200, [])):
+        panels.clear()
+        monkeypatch.setattr(knn, "plan_cells", lambda *_, size=size: knn.Plan(300, size, Blocks(64, 64)))
+        graph = knn_graph(
+            from_array(x), from_array(y), 4, checkpoint=Checkpoint(state, from_array(x), from_array(y), 4)
+        )
+        assert_exact(graph, x, y, 4)
+        assert panels == cells
+    for damage in (b"", b"garbage", state.read_bytes()[:-200]):
+        state.write_bytes(damage)
+        assert Checkpoint(state, from_array(x), from_array(y), 4).load() is None
+
+
+def test_a_checkpoint_of_mirrored_vectors_is_another(tmp_path: Path) -> None:
+    x = np.random.default_rng(8).standard_normal((30, 8)).astype(np.float32)
+    assert knn.fingerprint(from_array(x)) != knn.fingerprint(from_array(-x))
+
+
 def test_vectors_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="left has dim 3, but right has dim 4"):
         knn_graph(from_array(np.ones((2, 3), np.float32), "left"), from_array(np.ones((2, 4), np.float32), "right"))
