@@ -81,9 +81,9 @@ class Calibration(NamedTuple):
             raise InputError(f"the target precision must be above 0 and at most 1, not {target_precision}")
         good = np.flatnonzero(self.curve.precision >= target_precision)
         if not len(good):
-            best = self.curve.precision.max(initial=0.0)
+            best = np.floor(1e4 * self.curve.precision.max(initial=0.0)) / 1e4  # never rounded up to the target
             raise InputError(
-                f"no threshold reaches the precision {target_precision:g}: the estimate is at most {best:.3f}; "
+                f"no threshold reaches the precision {target_precision:g}: the estimate is at most {best:.4f}; "
                 "lower the target, or use a better encoder or cleaner corpora"
             )
         return self.at(float(self.curve.threshold[good[-1]]))
@@ -120,6 +120,8 @@ def calibrate(
     precision, found = _above(ordered, estimate.share, bins.centres)
     low, high, interval = _bootstrap(bins, ordered, seed)
     recall = np.minimum(found / max(estimate.true_pairs, 1e-9), 1.0)
+    # Where the evidence is thin the resamplings can all lie to one side of the estimate, which belongs to the interval.
+    low, high = np.minimum(low, precision), np.maximum(high, precision)
     curve = CalibratedCurve(ordered[last], precision[last], low[last], high[last], recall[last], last + 1)
     return Calibration(curve, estimate.true_pairs, interval, estimate.seed_distance)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,13 +51,13 @@ def scan(url: str) -> Lines:
 
 
 def scan_texts(texts: Iterable[str], name: str) -> Lines:
-    hashes, blank = [], []
+    hashes, blank = array("Q"), bytearray()  # lists of Python's integers would take five times as much
     for line in texts:
         hashes.append(_hash(line))
         blank.append(not line.strip())
     if not hashes:
         raise InputError(f"{name}: the text is empty")
-    return Lines(name, np.array(hashes, np.uint64), np.array(blank))
+    return Lines(name, np.frombuffer(hashes, np.uint64), np.frombuffer(blank, bool))
 
 
 def _hash(text: str) -> int:
@@ -87,7 +88,8 @@ def read_id_pairs(url: str, source: Lines, target: Lines) -> np.ndarray:
     """Rows (pairs, 2) of a two-column file: line numbers from 1 on both sides, or the two sentences themselves."""
     left, right = read_columns(url)
     if all(field.isdecimal() for field in (*left, *right)):
-        rows = np.array([left, right], np.int64).T - 1
+        farthest = np.iinfo(np.int64).max  # a longer number is no line either
+        rows = np.array([[min(int(field), farthest) for field in side] for side in (left, right)], np.int64).T - 1
         for column, lines in enumerate((source, target)):
             outside = np.flatnonzero((rows[:, column] < 0) | (rows[:, column] >= lines.count))
             if len(outside):

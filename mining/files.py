@@ -9,6 +9,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import IO, cast
 
 import fsspec
@@ -187,6 +188,8 @@ def open_binary(url: str) -> Iterator[IO[bytes]]:
 def require_writable(url: str) -> None:
     """Find out before hours of work, not after, that a file cannot be written there."""
     target = _Target(url)
+    parents = [Path(target.parent), *Path(target.parent).parents] if local_path(url) else []
+    missing = [parent for parent in parents if not parent.exists()]
     try:
         with target.open(None):
             pass
@@ -194,3 +197,6 @@ def require_writable(url: str) -> None:
         raise InputError(f"{url}: cannot be written ({error.strerror or error})") from None
     finally:
         target.discard()
+        for parent in missing:
+            with suppress(OSError):
+                parent.rmdir()

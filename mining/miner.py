@@ -34,6 +34,14 @@ class Search(StrEnum):
     approximate = "approximate"
 
 
+class Device(StrEnum):
+    """`auto` is the GPU when torch sees one."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 class MineSettings(BaseModel):
     """How pairs are found and which are kept; at most one of the four thresholds."""
 
@@ -43,9 +51,9 @@ class MineSettings(BaseModel):
     retrieval: Retrieval = Retrieval.max
     search: Search = Search.auto
     memory: int = DEFAULT_MEMORY
-    device: str = "auto"
+    device: Device = Device.auto
     threads: int | None = Field(None, ge=1)
-    threshold: float | None = None
+    threshold: float | None = Field(None, allow_inf_nan=False)
     top: int | None = Field(None, ge=0)
     gold: str | None = None
     target_precision: float | None = Field(None, gt=0, le=1)
@@ -99,7 +107,9 @@ def build_graph(
         how = f"approximate ({found.index_kind}, {found.probes} probes), measured recall {recall:.1%}"
         return SearchResult(found.graph, how, recall)
     state = Checkpoint(checkpoint, source.vectors, target.vectors, settings.k) if checkpoint else None
-    device = best_device() if settings.device == "auto" else settings.device
+    device = best_device() if settings.device == Device.auto else str(settings.device)
+    if device == Device.cuda and best_device() != device:
+        raise InputError("--device cuda: torch sees no GPU here; use --device auto or cpu")
     graph = knn_graph(
         source.vectors, target.vectors, settings.k,
         memory=settings.memory, device=device, threads=settings.threads, report=report, checkpoint=state,
@@ -108,7 +118,24 @@ def build_graph(
 
 
 def plant_seed(source: Side, target: Side, seed_rows: np.ndarray) -> tuple[Side, Side, PlantRows]:
-    """Withhold one side of half the seed pairs; `seed_rows` (pairs, 2) says where both sides of each are."""
+    """Withhold one side of half the seed pairs; `seed_rows` (pairs, 2) says where both sides of each are.
+
+    A sentence that stands in several seed pairs is planted with the first only, or it would be withheld and not at the
+    same time; pairs with a sentence that is not mined (blank, or a zero vector) are no seed either.
+    """
+    usable = source.mined[seed_rows[:, 0]] & target.mined[seed_rows[:, 1]]
+    seen: tuple[set[int], set[int]] = set(), set()
+    for pair, (left, right) in enumerate(seed_rows.tolist()):
+        left, right = int(source.repeats.first[left]), int(target.repeats.first[right])
+        usable[pair] &= left not in seen[0] and right not in seen[1]
+        if usable[pair]:
+            seen[0].add(left)
+            seen[1].add(right)
+    spare, seed_rows = seed_rows[~usable], seed_rows[usable]
+    source, target = (
+        side.without(np.setdiff1d(rows[rows >= side.rows], planted))
+        for side, rows, planted in zip((source, target), spare.T, seed_rows.T, strict=True)
+    )
     plan = plan_plants(len(seed_rows))
     source_only, target_only = seed_rows[plan.source_only], seed_rows[plan.target_only]
     rows = PlantRows(seed_rows[plan.full], source_only[:, 0], target_only[:, 1])

@@ -44,6 +44,17 @@ def format_of(url: str) -> Format:
     )
 
 
+def check_format(url: str, kind: Format, src_lang: str | None, tgt_lang: str | None) -> list[str]:
+    """The files that `write_pairs` will write, or an error when it cannot."""
+    if kind is Format.PARQUET and _split_compression(url)[1]:
+        raise InputError(f"{url}: Parquet is compressed inside; leave out the extension behind .parquet")
+    if kind is Format.MOSES:
+        return list(moses_urls(url, *_both_languages(url, kind, src_lang, tgt_lang)))
+    if kind is Format.TMX:
+        _both_languages(url, kind, src_lang, tgt_lang)
+    return [url]
+
+
 def write_pairs(
     url: str,
     batches: Iterable[pa.RecordBatch | pa.Table],
@@ -57,13 +68,14 @@ def write_pairs(
     TMX and Moses need both languages. Rejected pairs (with a `reason` column) can be written in every format but Moses.
     """
     kind = format or format_of(url)
+    check_format(url, kind, src_lang, tgt_lang)
     tables = map(conform, batches)
     if kind is Format.PARQUET:
         return _write_parquet(url, tables)
     if kind is Format.MOSES:
-        return _write_moses(url, tables, *_both_languages(kind, src_lang, tgt_lang))
+        return _write_moses(url, tables, *_both_languages(url, kind, src_lang, tgt_lang))
     if kind is Format.TMX:
-        languages = _both_languages(kind, src_lang, tgt_lang)
+        languages = _both_languages(url, kind, src_lang, tgt_lang)
         with atomic_text(url) as stream:
             return write_tmx(stream, tables, *languages)
     with atomic_text(url) as stream:
@@ -80,7 +92,7 @@ def read_pairs(
     elif kind is Format.JSONL:
         yield from _read_jsonl(url)
     elif kind is Format.MOSES:
-        yield from _read_moses(url, *_both_languages(kind, src_lang, tgt_lang))
+        yield from _read_moses(url, *_both_languages(url, kind, src_lang, tgt_lang))
     else:
         try:
             if kind is Format.PARQUET:
@@ -107,17 +119,15 @@ def _split_compression(url: str) -> tuple[str, str]:
     return url, ""
 
 
-def _both_languages(kind: Format, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
+def _both_languages(url: str, kind: Format, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
     if not src_lang or not tgt_lang:
-        raise InputError(f"the format {kind} needs the languages of both sides")
+        raise InputError(f"{url}: the format {kind} needs the languages of both sides (--src-lang and --tgt-lang)")
     if src_lang == tgt_lang and kind is Format.MOSES:
-        raise InputError(f"a Moses pair needs two different languages, not {src_lang} twice")
+        raise InputError(f"{url}: a Moses pair needs two different languages, not {src_lang} twice")
     return src_lang, tgt_lang
 
 
 def _write_parquet(url: str, tables: Iterator[pa.Table]) -> int:
-    if _split_compression(url)[1]:
-        raise InputError(f"{url}: Parquet is compressed inside; leave out the extension behind .parquet")
     count = 0
     first, tables = peek(tables)
     schema = SCHEMA if first is None else first.schema

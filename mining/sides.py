@@ -43,6 +43,8 @@ def open_side(
     """
     lines = scan(text_url)
     vectors = open_vectors(vectors_url, dim=dim, dtype=dtype, rows=lines.count)
+    # Whatever ids the file has, its rows are the lines of the text, and the graph counts them.
+    vectors = replace(vectors, ids=np.arange(lines.count))
     zeros = zero_rows(vectors)
     rows = lines.count
     in_seed = np.zeros(rows, bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,14 +74,17 @@ def command(
     --src-text en.txt --tgt-text de.txt --out pairs.tsv --threshold 1.06
     """
     from encoder.settings import validate_settings
+    from mining.corpus import read_id_pairs
     from mining.errors import InputError
-    from mining.files import local_path, require_writable
+    from mining.files import local_path
     from mining.miner import MineSettings, build_graph, mine_sides, pairs_table, plant_seed
     from mining.pair_formats import format_of, write_pairs
     from mining.retrieval import candidates as all_candidates
 
     if sum(choice is not None for choice in (threshold, top, gold, target_precision)) > 1:
         raise InputError("give only one of --threshold, --top, --gold and --target-precision")
+    if (seed_pairs is None) != (target_precision is None):
+        raise InputError("--target-precision and --seed-pairs go together: the seed calibrates the threshold")
     options = {
         "k": k, "margin": margin, "retrieval": retrieval, "search": search, "memory": _bytes(memory),
         "device": device, "threads": threads, "threshold": threshold, "top": top, "gold": gold,
@@ -88,14 +92,26 @@ def command(
     }  # fmt: skip
     settings = validate_settings(MineSettings, options, "the options")
     kind = _format(format) if format else format_of(out)
-    for url in filter(None, (out, rejected, candidates)):
-        require_writable(url)
+    inputs = (
+        src_vectors,
+        tgt_vectors,
+        src_text,
+        tgt_text,
+        gold,
+        seed_pairs,
+        seed_src_vectors,
+        seed_tgt_vectors,
+        filters,
+    )
+    _check_outputs(out, kind, (rejected, candidates), save_graph, (src_lang, tgt_lang), inputs)
 
     started = time.monotonic()
     texts, vectors = (src_text, tgt_text), (src_vectors, tgt_vectors)
     source, target, seed_rows = _open_sides(
         texts, vectors, seed_pairs, (seed_src_vectors, seed_tgt_vectors), dim, dtype
     )
+    if gold is not None:
+        read_id_pairs(gold, source.lines, target.lines)  # a mistake in it shows before the search
     plants = None
     if seed_rows is not None:
         source, target, plants = plant_seed(source, target, seed_rows)
@@ -108,7 +124,10 @@ def command(
     if save_graph:
         _save_graph(save_graph, found)
     if candidates:
-        write_pairs(candidates, [pairs_table(all_candidates(found.graph, settings.margin), source, target)])
+        edges = all_candidates(found.graph, settings.margin)
+        edges = edges.take((edges.source < source.rows) & (edges.target < target.rows))  # no seed behind the corpora
+        table = pairs_table(edges, source, target)
+        write_pairs(candidates, [table], src_lang=src_lang, tgt_lang=tgt_lang)
     if rejected:
         write_pairs(rejected, [mined.rejected], src_lang=src_lang, tgt_lang=tgt_lang)
     write_pairs(out, [mined.pairs], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
@@ -135,6 +154,31 @@ def _format(name: str) -> Format:
     if name not in set(Format):
         raise InputError(f"--format {name}: use one of {', '.join(Format)}")
     return Format(name)
+
+
+def _check_outputs(
+    out: str,
+    kind: Format,
+    others: tuple[str | None, ...],
+    graph: str | None,
+    languages: tuple[str | None, str | None],
+    inputs: tuple[str | None, ...],
+) -> None:
+    """Find out before hours of work that something cannot be written, or would overwrite what is read."""
+    from mining.errors import InputError
+    from mining.files import require_writable
+    from mining.pair_formats import check_format, format_of
+
+    written = check_format(out, kind, *languages)
+    for url in filter(None, others):
+        written += check_format(url, format_of(url), *languages)
+    written += [f"{graph}/{name}.parquet" for name in ("forward", "backward")] if graph else []
+    for place, url in enumerate(written):
+        if url in written[:place]:
+            raise InputError(f"{url}: two outputs have the same name")
+        if url in inputs:
+            raise InputError(f"{url}: this input would be overwritten by an output")
+        require_writable(url)
 
 
 def _filters(choice: str) -> FilterSettings:
@@ -213,6 +257,7 @@ def _summarise(
     source: Side, target: Side, found: SearchResult, selection: Selection, mined: Mined, out: str, seconds: float
 ) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
@@ -222,7 +267,7 @@ def _summarise(
             f"{name} sentences", f"{int(side.mined.sum()):,}" + (f" ({left_out} left out)" if left_out else "")
         )
     table.add_row("search", found.how)
-    table.add_row("threshold", f"{selection.threshold:.4f}")
+    table.add_row("threshold", f"{selection.threshold:.4f}" if math.isfinite(selection.threshold) else "none")
     if selection.tuned:
         tuned = selection.tuned
         table.add_row("on the gold pairs", f"P {tuned.precision:.1%}  R {tuned.recall:.1%}  F1 {tuned.f1:.1%}")
@@ -235,8 +280,8 @@ def _summarise(
         )
     for reason, count in mined.counts.most_common():
         table.add_row(f"dropped: {reason}", f"{count:,}")
-    table.add_row("pairs", f"{mined.pairs.num_rows:,} -> {out}")
+    table.add_row("pairs", f"{mined.pairs.num_rows:,} -> {escape(out)}")
     table.add_row("time", f"{seconds:,.1f} s")
     Console().print(table)
     for note in (*source.notes, *target.notes, *selection.notes):
-        Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False)
+        Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False, markup=False)

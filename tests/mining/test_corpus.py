@@ -44,6 +44,7 @@ def test_pairs_by_line_number_or_by_sentence(tmp_path: Path, rows: list[str], ex
         (["1\t1", "1"], "line 2: 1 columns where two"),
         (["1\t1", "1\t9"], "gold, line 2: .*t has no line 9, only 2 lines"),
         (["0\t1"], "has no line 0"),
+        (["1\t99999999999999999999"], "has no line"),
         (["a\tA", "a\tnowhere"], "gold, line 2: this sentence is not in .*t"),
     ],
 )

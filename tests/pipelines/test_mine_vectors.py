@@ -103,6 +103,39 @@ def test_a_seed_with_its_own_vectors_is_planted(corpus: Corpus, monkeypatch: pyt
     assert right > 0.6 * len(found) > 30
 
 
+def test_a_planted_seed_stays_out_of_the_candidates(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = (np.random.default_rng(9).standard_normal((90, DIM)) + 0.5).astype(np.float32)
+    np.save(corpus.folder / "sx.npy", x)
+    corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])
+    seed = {"seed_pairs": "seed", "seed_src_vectors": "sx.npy", "seed_tgt_vectors": "sx.npy"}
+    assert run(monkeypatch, corpus.options(target_precision="0.5", candidates="all.tsv", **seed)) == 0
+    assert {line[1].split()[0] for line in read_tsv(corpus.folder / "all.tsv")} == {"quelle"}
+
+
+def test_seed_pairs_given_twice_count_once(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(100)]
+    corpus.text("once", seed)
+    corpus.text("twice", seed + seed + [f"{corpus.a[i]}\t{corpus.b[i + 200]}" for i in range(100)])
+    for name in ("once", "twice"):
+        options = corpus.options(target_precision="0.8", seed_pairs=name, out=f"{name}.tsv")
+        assert run(monkeypatch, options) == 0
+    assert (corpus.folder / "once.tsv").read_bytes() == (corpus.folder / "twice.tsv").read_bytes()
+
+
+def test_the_ids_of_a_vector_file_need_not_be_line_numbers(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, corpus.options(out="plain.tsv")) == 0
+    write_vectors(str(corpus.folder / "a.arrow"), np.arange(ROWS) * 7 + 5000, corpus.x)
+    assert run(monkeypatch, corpus.options(src_vectors="a.arrow")) == 0
+    assert (corpus.folder / "pairs.tsv").read_bytes() == (corpus.folder / "plain.tsv").read_bytes()
+
+
+def test_a_name_in_brackets_is_printed(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, corpus.options(out="[red]x.tsv")) == 0
+    assert "-> [red]x.tsv" in capsys.readouterr().out
+
+
 def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus.a[7] = corpus.a[200] = corpus.a[3]
     corpus.text("a.txt", corpus.a)
@@ -195,6 +228,15 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"threshold": "1", "top": "5"}, ["only one of"]),
         ({"target_precision": "0.9"}, ["--seed-pairs"]),
         ({"memory": "100kB"}, ["raise --memory"]),
+        ({"device": "foo"}, ["device", "'cuda'"]),
+        ({"threshold": "nan"}, ["threshold"]),
+        ({"seed_pairs": "a.txt"}, ["--target-precision and --seed-pairs go together"]),
+        ({"out": "pairs.tmx"}, ["pairs.tmx", "--src-lang"]),
+        ({"out": "new/pairs.tsv", "candidates": "new/all.foo"}, ["new/all.foo"]),
+        ({"out": "new/pairs.tsv", "save_graph": "new/graph", "gold": "none.tsv"}, ["none.tsv: no such file"]),
+        ({"save_graph": "file"}, ["file/forward.parquet: cannot be written"]),
+        ({"rejected": "pairs.tsv"}, ["pairs.tsv: two outputs"]),
+        ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this input would be overwritten"]),
     ]
 
 
