@@ -63,23 +63,28 @@ def split(pairs: Sequence[Pair]) -> Side:
     both, left, right = (order[part * third : (part + 1) * third] for part in range(3))
     english = [pairs[row].english for row in both + left]
     other = [pairs[row].other for row in both + right]
-    shuffled = ([side[row] for row in rng.permutation(len(side))] for side in (english, other))
-    return Side(*shuffled, [pairs[row] for row in both])
+    for side in (english, other):
+        rng.shuffle(side)
+    return Side(english, other, [pairs[row] for row in both])
 
 
 def write_corpora(
     folder: Path, seed: dict[str, list[Pair]], unmined: dict[str, list[Pair]], plants: int
 ) -> list[Corpora]:
-    """The files of all languages; no sentence to be mined is in the seed of any language."""
+    """The files of all languages; no sentence to be mined is in the seed of any language.
+
+    The plants are of the packages to be mined: known pairs of other text say less about it (docs/results.md).
+    """
     known_english = {identity(pair.english) for pairs in seed.values() for pair in pairs}
     written = []
-    for language, pairs in seed.items():
-        known_other = {identity(pair.other) for pair in pairs}
-        side = split(without_known(unmined[language], set(known_english), known_other))
-        if not side.gold or len(pairs) <= plants:
+    for language, known in seed.items():
+        known_other = {identity(pair.other) for pair in known}
+        new = without_known(unmined[language], set(known_english), known_other)
+        shuffled = [new[row] for row in np.random.default_rng(_SEED).permutation(len(new))]
+        side = split(shuffled[plants:])
+        if not side.gold or not known:
             raise InputError(f"the catalogs hold too few sentences in {language} for a demo; leave the language out")
-        shuffled = [pairs[row] for row in np.random.default_rng(_SEED).permutation(len(pairs))]
-        written.append(_write(folder, language, shuffled[plants:], shuffled[:plants], side))
+        written.append(_write(folder, language, known, shuffled[:plants], side))
     return written
 
 

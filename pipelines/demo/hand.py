@@ -74,7 +74,7 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console:
     name = f"en-{first.language}"
     files = [
         (first.train, "known translations"),
-        (first.plants, "known translations that the encoder was not trained on"),
+        (first.plants, "pairs to estimate the threshold with, neither trained on nor mined"),
         (first.english.parent, "the two files to mine, and gold.tsv, their true alignment"),
         (place.best, "the encoder"),
         (place.work(first.language), "sentences, vectors, graph and pairs as datasets"),

@@ -17,7 +17,8 @@ class Plan(NamedTuple):
     minutes: float
     epochs: float
     vocabulary: int
-    plants: int = 300  # known pairs of each language kept from training, to calibrate the threshold with
+    table: int  # rows for hashed bigrams, and as many for words
+    plants: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
 
     @property
@@ -53,6 +54,7 @@ FULL = Plan(
     minutes=2.5,
     epochs=20,
     vocabulary=8000,
+    table=65536,
 )
 QUICK = FULL._replace(
     languages=("de", "fr", "ru"),
@@ -69,7 +71,7 @@ def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
         "data": {"corpora": [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]},
         "text": {"normalise": {"vowel_marks": True}},
         "subword": {"model": "unigram", "vocabulary": plan.vocabulary},
-        "model": {"kind": "bag", "dim": 256, "bigrams": 131072, "words": 131072, "sparse": True},
+        "model": {"kind": "bag", "dim": 256, "bigrams": plan.table, "words": plan.table, "sparse": True},
         "objective": {
             "kind": "ems",
             "temperature": 0.08,

@@ -10,6 +10,7 @@ import yaml
 from rich.console import Console
 from rich.progress import track
 
+from mining.errors import InputError
 from pipelines.commands import train
 from pipelines.demo.catalogs import Pair, read_pairs
 from pipelines.demo.corpora import Corpora, show_corpora, write_corpora, write_text
@@ -32,7 +33,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     _encoder(plan, place, console)
     scores = _mine(plan, place, corpora, console)
     _heading(console, "4. How good are the pairs?")
-    console.print("Nothing so far has seen the true alignment of the torn files. Compared with it:")
+    console.print("Nothing so far has seen the true alignment of the two files. Compared with it:")
     show_scores(scores, console)
     console.print("\nSome pairs of each language, from the best score to the lowest that was kept:")
     show_samples(scores, console)
@@ -83,14 +84,23 @@ def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console
     _heading(console, "3. Mine")
     console.print(
         "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
-        f"directions, score by margin, match. {plan.plants} known pairs that the encoder was not trained on are "
-        f"planted in the files to estimate the threshold for a precision of {100 * plan.precision:.0f}%."
+        f"directions, score by margin, match. {plan.plants} pairs of the same packages, as a translator might "
+        "make them, were kept out of these files; planted there for the time being they tell which threshold to expect "
+        f"a precision of {100 * plan.precision:.0f}% of."
     )
     scores = []
+    refused = ""
     for side in track(corpora, "mining", console=console):
-        result = mine_corpora(job_settings(plan, place, side))
+        try:
+            result = mine_corpora(job_settings(plan, place, side))
+        except InputError as error:  # one language whose pairs cannot be told apart does not end the demo
+            refused = f"en-{side.language}: {error}"
+            console.print(refused, style="yellow", soft_wrap=True, markup=False)
+            continue
         export_pairs(result.pairs, str(place.pairs(side.language)), None, "en", side.language)
         scores.append(score(side, result.pairs, _SAMPLES))
+    if not scores:
+        raise InputError(f"no language could be mined ({refused})")
     return scores
 
 

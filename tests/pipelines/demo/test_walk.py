@@ -1,0 +1,96 @@
+"""The whole demo on wheels made here: pip fetches them, and the commands that it prints do what it did."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipelines.cli import app, main
+from pipelines.demo.packages import Package
+from pipelines.demo.plan import FULL, QUICK
+from tests.pipelines.demo.wheels import catalog, messages, write_wheel
+
+TINY = QUICK._replace(
+    languages=("de",),
+    seed=(Package("demo-seed", "1.0"),),
+    mined=(Package("demo-mined", "2.0"),),
+    epochs=60,
+    minutes=1,
+    vocabulary=60,
+    table=1024,
+    plants=80,
+    precision=0.5,
+)
+
+
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose registry is a folder, and an empty cache."""
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "registry"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("pipelines.demo.plan.QUICK", TINY)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "registry").mkdir()
+    return tmp_path
+
+
+def dates(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
+    registry = offline / "registry"
+    for name, (verb, translated) in {"demo_seed-1.0": ("buy", "kaufe"), "demo_mined-2.0": ("sell", "verkaufe")}.items():
+        pairs = messages(verb, translated)
+        files = {"app/locale/de/LC_MESSAGES/app.mo": bytes(catalog(pairs).to_binary())}
+        write_wheel(registry, *name.split("-"), files)
+    result = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "mined pairs against the true alignment" in result.output
+    folder = Path("runs/demo-quick")
+    pairs_file = folder / "pairs" / "en-de.tsv"
+    mined = [tuple(line.split("\t")[1:]) for line in pairs_file.read_text().splitlines()]
+    gold = {tuple(line.split("\t")) for line in (folder / "mine/en-de/gold.tsv").read_text().splitlines()}
+    right = len(gold & set(mined))
+    assert right > 0.3 * len(mined) > 10
+    row = next(line for line in result.output.split("true alignment")[-1].splitlines() if "en-de" in line)
+    assert f"{100 * right / len(mined):.1f}" in row
+
+    before = dates(folder / "work") | dates(folder / "encoder" / "best")
+    commands = [line for line in result.output.splitlines() if line.startswith("  twinlode ")]
+    printed = [shlex.split(line)[1:] for line in commands]
+    names = " ".join(arguments[0] for arguments in printed)
+    assert names == "train train mine prepare prepare embed embed graph mine"
+    for arguments in printed[:-1]:
+        assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    assert dates(folder / "work") | dates(folder / "encoder" / "best") == before
+
+    for path in registry.iterdir():
+        path.unlink()
+    again = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
+    assert row in again.output
+
+
+def test_no_registry_is_one_sentence_and_exit_code_2(
+    offline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["twinlode", "demo", "--quick"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("twinlode: demo-seed 1.0 could not be fetched by pip (No matching distribution")
+    assert "\n" not in said
+    assert not (offline / "runs").exists()
+    assert list((offline / "cache/twinlode/catalogs").iterdir()) == []
+
+
+def test_the_quick_demo_is_part_of_the_whole_and_no_package_is_both_known_and_mined() -> None:
+    assert set(QUICK.packages) < set(FULL.packages)
+    assert set(QUICK.languages) < set(FULL.languages)
+    for plan in (QUICK, FULL):
+        assert not {package.name for package in plan.seed} & {package.name for package in plan.mined}
