@@ -63,6 +63,9 @@ def command(
     candidates: Annotated[
         str | None, typer.Option(help="Write all k candidates of both directions here, with their scores.")
     ] = None,
+    curve: Annotated[
+        str | None, typer.Option(help="Write precision, recall and yield at every threshold here (.tsv).")
+    ] = None,
     save_graph: Annotated[str | None, typer.Option(help="Folder for the kNN graph (Parquet).")] = None,
     format: Annotated[str | None, typer.Option(help="Pair format where the extension does not tell: moses.")] = None,
 ) -> None:
@@ -85,6 +88,8 @@ def command(
         raise InputError("give only one of --threshold, --top, --gold and --target-precision")
     if (seed_pairs is None) != (target_precision is None):
         raise InputError("--target-precision and --seed-pairs go together: the seed calibrates the threshold")
+    if curve is not None and gold is None and target_precision is None:
+        raise InputError("--curve needs --gold or --target-precision: without them nothing is known of precision")
     options = {
         "k": k, "margin": margin, "retrieval": retrieval, "search": search, "memory": _bytes(memory),
         "device": device, "threads": threads, "threshold": threshold, "top": top, "gold": gold,
@@ -128,6 +133,10 @@ def command(
         edges = edges.take((edges.source < source.rows) & (edges.target < target.rows))  # no seed behind the corpora
         table = pairs_table(edges, source, target)
         write_pairs(candidates, [table], src_lang=src_lang, tgt_lang=tgt_lang)
+    if curve:
+        _write_curve(curve, selection)
+    if found.how.startswith("approximate"):
+        _write_recall(f"{out}.recall.json", found)
     if rejected:
         write_pairs(rejected, [mined.rejected], src_lang=src_lang, tgt_lang=tgt_lang)
     write_pairs(out, [mined.pairs], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
@@ -251,6 +260,29 @@ def _save_graph(folder: str, found: SearchResult) -> None:
     about = {"search": found.how, "recall": f"{found.recall:.4f}"}
     for name, neighbours in zip(("forward", "backward"), graph, strict=True):
         write_neighbours(f"{folder}/{name}.parquet", np.arange(len(neighbours.ids)), neighbours, about)
+
+
+def _write_curve(url: str, selection: Selection) -> None:
+    """The tuned or the calibrated curve as a table, best score first."""
+    from mining.files import atomic_text
+
+    known = selection.tuned or selection.calibration
+    assert known is not None, "--curve without either was refused"
+    points = known.curve
+    with atomic_text(url) as stream:
+        stream.write("\t".join(points._fields) + "\n")
+        for row in zip(*points, strict=True):
+            stream.write("\t".join(f"{value:.6g}" for value in row) + "\n")
+
+
+def _write_recall(url: str, found: SearchResult) -> None:
+    """What is known of an approximate result goes with it."""
+    import json
+
+    from mining.files import atomic_text
+
+    with atomic_text(url) as stream:
+        json.dump({"search": found.how, "recall": round(found.recall, 6)}, stream)
 
 
 def _summarise(

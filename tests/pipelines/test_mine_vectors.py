@@ -1,6 +1,7 @@
 """`twinlode mine-vectors` as a user runs it."""
 
 import gzip
+import json
 import sys
 from pathlib import Path
 
@@ -75,7 +76,10 @@ def test_the_pairs_are_lasers(
 
 def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus.text("gold", [f"{i + 1}\t{i + 1}" for i in range(TRUE)])
-    assert run(monkeypatch, corpus.options(gold="gold", out="gold.tsv")) == 0
+    assert run(monkeypatch, corpus.options(gold="gold", out="gold.tsv", curve="curve.tsv")) == 0
+    header, *points = (corpus.folder / "curve.tsv").read_text().splitlines()
+    assert header == "threshold\tprecision\trecall\tf1\tkept"
+    assert len(points) > TRUE
     tuned = read_tsv(corpus.folder / "gold.tsv")
     right = sum(source.split()[1] == target.split()[1] for _, source, target in tuned)
     assert right > 0.9 * TRUE
@@ -157,6 +161,7 @@ def test_moses_output_and_approximate_search(
     )
     assert run(monkeypatch, options) == 0
     assert "measured recall" in capsys.readouterr().out
+    assert 0.5 < json.loads((corpus.folder / "bitext.recall.json").read_text())["recall"] <= 1
     sides = [(corpus.folder / name).read_text().splitlines() for name in ("bitext.de", "bitext.en")]
     assert len(sides[0]) == len(sides[1]) > 100
 
@@ -227,6 +232,7 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"format": "xml"}, ["--format xml"]),
         ({"threshold": "1", "top": "5"}, ["only one of"]),
         ({"target_precision": "0.9"}, ["--seed-pairs"]),
+        ({"curve": "curve.tsv"}, ["--curve needs --gold"]),
         ({"memory": "100kB"}, ["raise --memory"]),
         ({"device": "foo"}, ["device", "'cuda'"]),
         ({"threshold": "nan"}, ["threshold"]),
