@@ -74,6 +74,7 @@ def command(
 
         def running(name: str, source: str) -> None:
             doing["now"] = f"{name} with {source}"
+            bar.console.print(doing["now"])
             bar.update(task, description=doing["now"])
 
         sources = [load_source(path, encoding, device) for path in encoder]
