@@ -1,8 +1,8 @@
 """A real standalone Flink cluster on loopback: one JobManager and two TaskManagers, each a process of its own.
 
 `python -m tests.flink.cluster` starts one, prints how to run on it, and stops it on Ctrl-C. Flink's distribution comes
-from its PyPI package into a cache folder, never into the environment; Beam's job server comes from Maven Central in
-the version of the installed Beam.
+from its PyPI package into a cache folder, never into the environment; Beam's job server comes from Maven Central as
+library jars (`pom.xml`), the newest set that is complete there: Beam 2.62.0 in Java serves the pinned Beam in Python.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import apache_beam
-
-FLINK = "2.2.1"
+FLINK = "1.19.3"
+BEAM = "2.62.0"
 TASK_MANAGERS = 2
 SLOTS = 2
+_RUNTIME = "org.apache.flink.runtime"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "twinlode"
 # What Flink's start scripts open for its own libraries on Java 17.
+_OPEN = "lang lang.reflect io net nio text time util util.concurrent util.concurrent.atomic util.concurrent.locks"
 _JAVA = [
     "java",
     "-Xmx512m",
-    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "net", "nio", "util")),
+    "-XX:MaxDirectMemorySize=768m",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPEN.split()),
 ]
 
 
@@ -52,22 +57,34 @@ def distribution() -> Path:
     return folder / "pyflink"
 
 
-def job_server_jar() -> Path:
-    """Beam's job server for this Flink, of the version of the installed Beam."""
-    artifact = f"beam-runners-flink-{FLINK.rpartition('.')[0]}-job-server"
-    version = apache_beam.__version__
-    jar = CACHE / f"{artifact}-{version}.jar"
-    if not jar.exists():
-        copy = ["mvn", "--batch-mode", "--quiet", "dependency:copy", f"-DoutputDirectory={CACHE}"]
-        _run([*copy, f"-Dartifact=org.apache.beam:{artifact}:{version}"], f"Maven cannot find {artifact} {version}")
-    return jar
+def runner_jars() -> list[Path]:
+    """Beam's Flink runner and what it needs, without Flink's own jars, copied on first use."""
+    minor = FLINK.rpartition(".")[0]
+    folder = CACHE / f"beam-flink-{minor}-{BEAM}"
+    if not folder.is_dir():
+        partial = folder.with_suffix(".part")
+        shutil.rmtree(partial, ignore_errors=True)
+        pom = Path(__file__).with_name("pom.xml")
+        command = ["mvn", "--batch-mode", "--quiet", f"--file={pom}", f"-Dflink={minor}", f"-Dbeam={BEAM}"]
+        command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
+        _run(command, f"Maven cannot find Beam {BEAM} for Flink {minor}")
+        partial.rename(folder)
+    return sorted(path for path in folder.glob("*.jar") if not path.name.startswith("flink-"))
+
+
+def class_path() -> str:
+    """One class path for all processes; the job server sends all of it with every job, so no more than is needed."""
+    flink = [path for name in ("flink-dist", "log4j") for path in (distribution() / "lib").glob(f"{name}-*.jar")]
+    return ":".join(map(str, [*sorted(flink), *runner_jars()]))
 
 
 def _run(command: list[str], problem: str) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     except FileNotFoundError:
         raise Unavailable(f"{problem}: there is no {command[0]}") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{problem} in ten minutes") from None
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise Unavailable(f"{problem}: {lines[0] if lines else done.returncode}")
@@ -79,16 +96,20 @@ class Cluster:
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._folder = Path(tempfile.mkdtemp(prefix="twinlode-flink-"))
-        self._rpc, rest = free_port(), free_port()
+        self._rpc, rest, jobs = free_port(), free_port(), free_port()
         self.master = f"localhost:{rest}"
+        self.job_endpoint = f"localhost:{jobs}"
         self._write_configuration(rest)
 
     def __enter__(self) -> Cluster:
         try:
-            self._start("jobmanager", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint")
+            conf = f"--configDir={self._folder}"
+            self._start("jobmanager", f"{_RUNTIME}.entrypoint.StandaloneSessionClusterEntrypoint", conf)
             for number in range(TASK_MANAGERS):
-                self._start(f"taskmanager{number}", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner")
-            self._wait()
+                self._start(f"taskmanager{number}", f"{_RUNTIME}.taskexecutor.TaskManagerRunner", conf)
+            self._wait(self._has_all_slots)
+            self._start("jobserver", "org.apache.beam.runners.flink.FlinkJobServerDriver", *self._job_server_flags())
+            self._wait(lambda: answers(self.job_endpoint))
         except BaseException:
             self.__exit__()
             raise
@@ -132,31 +153,51 @@ class Cluster:
             "taskmanager.memory.jvm-overhead.max": "192m",
             "taskmanager.memory.task.heap.size": "256m",
             "taskmanager.memory.task.off-heap.size": "0b",
-            "taskmanager.memory.managed.size": "128m",
-            "taskmanager.memory.network.min": "64m",
-            "taskmanager.memory.network.max": "64m",
+            "taskmanager.memory.managed.size": "256m",
+            "taskmanager.memory.network.min": "256m",
+            "taskmanager.memory.network.max": "256m",
+            # 512 for each of a batch job's exchanges unless told.
+            "taskmanager.network.sort-shuffle.min-buffers": 64,
             "io.tmp.dirs": self._folder,
+            "classloader.resolve-order": "parent-first",
         }
         (self._folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
 
-    def _start(self, name: str, main: str) -> None:
-        jars = distribution() / "lib" / "*"
-        log = (self._folder / f"{name}.log").open("wb")
-        command = [*_JAVA, "-cp", str(jars), main, "--configDir", str(self._folder)]
-        self._processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+    def _job_server_flags(self) -> list[str]:
+        host, port = self.job_endpoint.split(":")
+        flags = ["--artifact-port=0", "--expansion-port=0", f"--artifacts-dir={self._folder}/artifacts"]
+        flags += [f"--job-host={host}", f"--job-port={port}"]
+        return [*flags, f"--flink-master={self.master}", f"--flink-conf-dir={self._folder}"]
 
-    def _wait(self, seconds: float = 120) -> None:
+    def _start(self, name: str, main: str, *arguments: str) -> None:
+        command = [*_JAVA, f"-Djava.io.tmpdir={self._folder}", "-cp", class_path(), main, *arguments]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+
+    def _has_all_slots(self) -> bool:
+        # A TaskManager counts as soon as it registers, its slots only when it has reported them.
+        with suppress(OSError, ValueError):
+            return self.overview()["slots-total"] == TASK_MANAGERS * SLOTS
+        return False
+
+    def _wait(self, ready: Callable[[], bool], seconds: float = 120) -> None:
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for process in self._processes:
-                if process.poll() is not None:
-                    logs = "".join(path.read_text()[-2000:] for path in sorted(self._folder.glob("*.log")))
-                    raise RuntimeError(f"a process of the cluster ended by itself:\n{logs}")
-            with suppress(OSError, ValueError):
-                if self.overview()["taskmanagers"] == TASK_MANAGERS:
-                    return
+        while not ready():
+            if any(process.poll() is not None for process in self._processes):
+                raise RuntimeError(f"a process of the cluster ended by itself:\n{self.logs()}")
+            if time.monotonic() > end:
+                raise RuntimeError(f"the cluster did not start in time:\n{self.logs()}")
             time.sleep(0.5)
-        raise RuntimeError("the cluster did not start in time")
+
+    def logs(self) -> str:
+        return "".join(f"{path.name}\n{path.read_text()[-4000:]}\n" for path in sorted(self._folder.glob("*.log")))
+
+
+def answers(endpoint: str) -> bool:
+    """Whether something listens at `host:port`."""
+    host, port = endpoint.split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
 
 
 def free_port() -> int:
@@ -168,7 +209,7 @@ def free_port() -> int:
 def main() -> None:
     with Cluster() as cluster:
         print(f"Flink {FLINK} at http://{cluster.master}; Ctrl-C stops it. Run on it:")
-        print(f"  twinlode mine ... --runner flink --runner-set master={cluster.master}")
+        print(f"  twinlode mine ... --runner flink --runner-set job_endpoint={cluster.job_endpoint}")
         with suppress(KeyboardInterrupt):
             signal.pause()
 

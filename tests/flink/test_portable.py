@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import pytest
 
 from pipelines.clusters import FlinkSettings
 from pipelines.job import mine_corpora
-from tests.flink.cluster import TASK_MANAGERS, Cluster, Unavailable, free_port, job_server_jar
+from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 pytestmark = [
@@ -50,18 +49,14 @@ def serving(port: int, module: str, *arguments: str) -> Iterator[None]:
         command, env=os.environ | path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        while not answers(port):
-            assert process.poll() is None
+        end = time.monotonic() + 60
+        while not answers(f"localhost:{port}"):
+            assert process.poll() is None and time.monotonic() < end
             time.sleep(0.2)
         yield
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # with the workers that a pool has started
         process.wait(20)
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("localhost", port)) == 0
 
 
 def test_beams_own_job_service_with_a_pool_of_workers(corpora: Path, expected: dict[str, bytes]) -> None:
@@ -87,24 +82,20 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip(str(reason))
 
 
-def test_cluster_is_three_processes(cluster: Cluster) -> None:
-    assert len(set(cluster.process_ids)) == 1 + TASK_MANAGERS
-    assert cluster.overview()["slots-total"] >= TASK_MANAGERS
+def test_cluster_is_separate_processes(cluster: Cluster) -> None:
+    assert len(set(cluster.process_ids)) == 1 + TASK_MANAGERS + 1
+    assert cluster.overview()["slots-total"] == TASK_MANAGERS * SLOTS
 
 
 @pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
 def test_flink_finds_the_same_pairs(
     cluster: Cluster, corpora: Path, expected: dict[str, bytes], environment: str
 ) -> None:
-    try:
-        jar = str(job_server_jar())
-    except Unavailable as reason:
-        pytest.skip(str(reason))
-    pool = free_port()
-    settings = FlinkSettings(master=cluster.master, job_server_jar=jar, environment=environment, parallelism=2)
+    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment=environment, parallelism=2)
     if environment == "LOOPBACK":
         found = mine_corpora(job(corpora, "loopback", rows_per_shard=60), settings)
     else:
+        pool = free_port()
         settings = settings.model_copy(update={"environment_config": f"localhost:{pool}"})
         with serving(pool, "apache_beam.runners.worker.worker_pool_main", "--service_port"):
             found = mine_corpora(job(corpora, "external", rows_per_shard=60), settings)
