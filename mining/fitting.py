@@ -46,10 +46,13 @@ def _quadratic(size: int) -> NDArray[np.float64]:
 def _newton(
     basis: NDArray[np.float64], counts: NDArray[np.float64], exposure: float, coefficients: NDArray[np.floating]
 ) -> NDArray[np.floating]:
-    ridge = 1e-9 * np.eye(basis.shape[1])
+    unit = np.eye(basis.shape[1])
     for _ in range(100):
         mean = exposure * np.exp(np.clip(basis @ coefficients, -100.0, 50.0))
-        step = np.linalg.solve(basis.T @ (basis * mean[:, None]) + ridge, basis.T @ (counts - mean))
+        curvature = basis.T @ (basis * mean[:, None])
+        # Where one bin outweighs all others the curvature is singular but for a little of its own size.
+        curvature += (1e-9 + 1e-12 * np.trace(curvature)) * unit
+        step = np.linalg.solve(curvature, basis.T @ (counts - mean))
         largest = np.abs(basis @ step).max()
         coefficients = coefficients + step / max(1.0, largest)  # no rate changes by more than e in a step
         if largest < 1e-8:

@@ -37,3 +37,15 @@ def test_falling_quadratic_has_the_highest_likelihood(coefficients: tuple, size:
 
 def test_no_counts_give_next_to_no_rates() -> None:
     assert falling_quadratic(np.zeros(10), 100.0).sum() < 1e-3
+
+
+@pytest.mark.parametrize("peak", [0, 39])
+@pytest.mark.parametrize("count", [1.0, 1e6])
+def test_counts_in_a_single_bin_still_fit(peak: int, count: float) -> None:
+    """One bin that outweighs all others, from a guess that is far off, once made the curvature singular."""
+    counts = np.zeros(40)
+    counts[peak] = count
+    start = np.full(40, 1e-300)
+    start[39 - peak] = 1e18
+    rates = falling_quadratic(counts, 1e-3, start)
+    assert np.isfinite(rates).all()
