@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.clusters import FlinkSettings
 from pipelines.job import mine_corpora
+from pipelines.prepare import PrepareSettings, prepare
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
@@ -87,16 +88,21 @@ def test_cluster_is_separate_processes(cluster: Cluster) -> None:
     assert cluster.overview()["slots-total"] == TASK_MANAGERS * SLOTS
 
 
-@pytest.mark.parametrize("environment", ["LOOPBACK", "EXTERNAL"])
-def test_flink_finds_the_same_pairs(
-    cluster: Cluster, corpora: Path, expected: dict[str, bytes], environment: str
-) -> None:
-    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment=environment, parallelism=2)
-    if environment == "LOOPBACK":
-        found = mine_corpora(job(corpora, "loopback", rows_per_shard=60), settings)
-    else:
-        pool = free_port()
-        settings = settings.model_copy(update={"environment_config": f"localhost:{pool}"})
-        with serving(pool, "apache_beam.runners.worker.worker_pool_main", "--service_port"):
-            found = mine_corpora(job(corpora, "external", rows_per_shard=60), settings)
+def test_flink_finds_the_same_pairs(cluster: Cluster, corpora: Path, expected: dict[str, bytes]) -> None:
+    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
+    found = mine_corpora(job(corpora, "loopback", rows_per_shard=60), settings)
     assert shards(found.pairs.url) == expected
+
+
+def test_flink_takes_workers_from_a_pool(cluster: Cluster, corpora: Path) -> None:
+    """One stage only: a pool starts new Python processes for every job, most of a minute on a busy machine."""
+    source = job(corpora).source
+    side = PrepareSettings(inputs=source.inputs, out="", read=source.read, lang_filter=source.lang_filter)
+    local, pooled = (side.model_copy(update={"out": str(corpora / name)}) for name in ("here", "pooled"))
+    pool = free_port()
+    settings = FlinkSettings(
+        job_endpoint=cluster.job_endpoint, environment="EXTERNAL", environment_config=f"localhost:{pool}", parallelism=2
+    )
+    with serving(pool, "apache_beam.runners.worker.worker_pool_main", "--service_port"):
+        found = prepare(pooled, settings)
+    assert shards(found.url) == shards(prepare(local).url) != {}
