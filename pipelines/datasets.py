@@ -251,10 +251,7 @@ def _refuse_other(url: str, old: Request, new: Request) -> None:
 def changed(old: Request, new: Request) -> list[str]:
     """What differs between two requests, one phrase for each difference."""
     changes = [] if old.kind == new.kind else [f"kind: {old.kind} -> {new.kind}"]
-    before, after = _flat(old.configuration), _flat(new.configuration)
-    for key in sorted(before.keys() | after.keys()):
-        if before.get(key) != after.get(key):
-            changes.append(f"{key}: {before.get(key)} -> {after.get(key)}")
+    changes += changed_values(old.configuration, new.configuration)
     inputs_before = {given.name: given.fingerprint for given in old.inputs}
     inputs_after = {given.name: given.fingerprint for given in new.inputs}
     changes += [f"input {name} is gone" for name in inputs_before if name not in inputs_after]
@@ -264,6 +261,13 @@ def changed(old: Request, new: Request) -> list[str]:
     if not changes and old.inputs != new.inputs:
         changes.append("the inputs come in another order")
     return changes
+
+
+def changed_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What differs between two trees of settings, one phrase for each value."""
+    before, after = _flat(old), _flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return [f"{key}: {before.get(key)} -> {after.get(key)}" for key in keys if before.get(key) != after.get(key)]
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The retraining loop: mined pairs train the encoder that mines the next ones."""
