@@ -116,14 +116,15 @@ def join(folder: str, *names: str) -> str:
     return "/".join([folder.rstrip("/"), *names])
 
 
-def fingerprint(*values: str | bytes | BaseModel | JsonValue) -> str:
-    """A stable hash of texts, models and plain values: 16 hexadecimal digits."""
+def fingerprint(*values: str | bytes | memoryview | BaseModel | JsonValue) -> str:
+    """A stable hash of texts, bytes, models and plain values: 16 hexadecimal digits."""
     digest = xxhash.xxh3_64()
     for value in values:
         if isinstance(value, BaseModel):
             value = value.model_dump(mode="json")
-        data = value if isinstance(value, bytes) else json.dumps(value, sort_keys=True).encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
+        data = value if isinstance(value, bytes | memoryview) else json.dumps(value, sort_keys=True).encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return digest.hexdigest()
 
 
@@ -265,16 +266,17 @@ def changed(old: Request, new: Request) -> list[str]:
 
 def changed_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What differs between two trees of settings, one phrase for each value."""
-    before, after = _flat(old), _flat(new)
+    before, after = flat(old), flat(new)
     keys = sorted(before.keys() | after.keys())
     return [f"{key}: {before.get(key)} -> {after.get(key)}" for key in keys if before.get(key) != after.get(key)]
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A tree of settings with one key a leaf: `filters.length.min_chars`."""
+    leaves: dict[str, Any] = {}
     for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return leaves
 
 
 def write_model(url: str, model: BaseModel) -> None:

@@ -7,16 +7,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mining.calibration import SEED_DISTANCE, calibrate
+from mining.calibration import SEED_DISTANCE, CalibratedCurve, calibrate
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.plants import PlantRows, plan_plants
-from mining.threshold import fixed, top_n, tune_on_gold
+from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets import Work, open_dataset, write_model
 from pipelines.edges import write_array
+from pipelines.score_curve import ScoreCurve
 from pipelines.sentences import read_shard
 
 Figures = dict[str, float | None]
+Known = Curve | CalibratedCurve | None
 
 
 class ThresholdSettings(BaseModel):
@@ -68,9 +70,13 @@ def selection_url(work: Work) -> str:
 def select(
     work: Work, edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
 ) -> Selected:
-    """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`."""
-    mask, about = _mask(edges, source, target, settings)
+    """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`.
+
+    `curve.json`, which stays beside the pairs, tells of those that do not pass.
+    """
+    mask, about, known = _mask(edges, source, target, settings)
     planted = _planted(edges, source, target)
+    ScoreCurve.of(edges["score"][~planted], known).write(work.url)
     kept = edges[mask & ~planted]
     write_array(work.scratch("selected.npy"), kept)
     dropped = {"below_threshold": int((~mask & ~planted).sum()), "planted": int(planted.sum())}
@@ -81,11 +87,11 @@ def select(
 
 def _mask(
     edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
-) -> tuple[np.ndarray, Figures]:
+) -> tuple[np.ndarray, Figures, Known]:
     scores = edges["score"]
     if settings.top is not None:
         chosen = top_n(scores, settings.top)
-        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}
+        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}, None
     if settings.gold is not None:
         gold = gold_ids(settings.gold, source[0], target[0])
         tuned = tune_on_gold(np.stack([edges["source"], edges["target"]], axis=1), scores, gold)
@@ -95,17 +101,17 @@ def _mask(
             "recall": tuned.recall,
             "f1": tuned.f1,
         }
-        return fixed(scores, tuned.threshold), about
+        return fixed(scores, tuned.threshold), about, tuned.curve
     if settings.precision is not None:
         return _calibrated(edges, source, target, settings.precision, settings.seed_pairs)
     if settings.at_least is None:
-        return np.ones(len(edges), bool), {"threshold": None}
-    return fixed(scores, settings.at_least), {"threshold": settings.at_least}
+        return np.ones(len(edges), bool), {"threshold": None}, None
+    return fixed(scores, settings.at_least), {"threshold": settings.at_least}, None
 
 
 def _calibrated(
     edges: np.ndarray, source: list[str], target: list[str], precision: float, seed_pairs: int
-) -> tuple[np.ndarray, Figures]:
+) -> tuple[np.ndarray, Figures, Known]:
     corpus = [open_dataset(urls[0], "sentences").rows for urls in (source, target)]
     plan = plan_plants(seed_pairs)
     rows: PlantRows = plan.rows(*corpus)
@@ -116,7 +122,7 @@ def _calibrated(
     point = calibration.threshold_for(precision)
     about: Figures = {"threshold": point.threshold, "precision": point.precision, "recall": point.recall}
     about |= {"true_pairs": calibration.true_pairs, "seed_distance": calibration.seed_distance}
-    return fixed(edges["score"], point.threshold), about
+    return fixed(edges["score"], point.threshold), about, calibration.curve
 
 
 def _planted(edges: np.ndarray, source: list[str], target: list[str]) -> np.ndarray:

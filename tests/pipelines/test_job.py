@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -19,6 +20,7 @@ from pipelines.embed import EmbedSettings, embed
 from pipelines.graph import GraphSettings, build_graph
 from pipelines.job import JobResult, JobSettings, mine_corpora
 from pipelines.mine import MineSettings, mine, pair_batches
+from pipelines.score_curve import ScoreCurve
 from pipelines.selection import ThresholdSettings
 from pipelines.sentences import read_shard
 from tests.pipelines.corpora import job, write_corpora, write_encoder
@@ -142,6 +144,10 @@ def test_gold_pairs_by_sentence_tune_the_threshold(whole: JobResult, tmp_path: P
     tuned = mine(settings(whole, tmp_path / "pairs", threshold=ThresholdSettings(gold=str(gold))))
     assert rows(tuned) == best
     assert tuned.manifest.measures["recall"] == pytest.approx(0.9)
+    curve = ScoreCurve.read(tuned.url)
+    assert curve is not None and curve.basis == "gold"
+    assert curve.recall[curve.kept.index(9)] == pytest.approx(0.9)
+    assert sum(curve.counts) == curve.kept[-1] == whole.pairs.rows, "pairs below the threshold count, too"
 
 
 def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path: Path) -> None:
@@ -153,6 +159,11 @@ def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, t
     assert 0 < result.pairs.rows <= 160
     assert not any(row[2].startswith("the cat") and row[2] == row[3] for row in rows(result.pairs))
     assert {"threshold", "true_pairs", "seed_distance"} <= result.pairs.manifest.measures.keys()
+    curve = ScoreCurve.read(result.pairs.url)
+    assert curve is not None and curve.basis == "calibration"
+    counters = result.pairs.manifest.counters
+    assert sum(curve.counts) == counters.rows_in - counters.dropped["planted"]
+    assert all(np.array(curve.precision_low) <= np.array(curve.precision_high))
 
 
 def test_what_is_complete_is_not_made_again(corpora: Path, whole: JobResult) -> None:
