@@ -11,7 +11,7 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
-from pipelines.commands import compare, demo, embed, export, graph, import_, mine, mine_vectors, prepare, train
+from pipelines.commands import compare, demo, embed, export, graph, import_, loop, mine, mine_vectors, prepare, train
 from pipelines.commands import eval as eval_
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("mine")(mine.command)
 app.command("mine-vectors")(mine_vectors.command)
 app.command("train")(train.command)
 app.command("compare")(compare.command)
+app.command("loop")(loop.command)
 app.command("eval")(eval_.command)
 app.command("export")(export.command)
 app.command("import")(import_.command)

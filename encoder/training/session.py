@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from encoder.checkpoint import save_checkpoint
+from encoder.checkpoint import SUBWORD, Checkpoint, file_hash, load_checkpoint, save_checkpoint
 from encoder.data.examples import build_examples, pair_batch
 from encoder.data.heldout import HeldOut, hold_out
 from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
@@ -63,9 +63,14 @@ def prepare_data(
             None,
             len(model.text.tokenizer),
         )
-    path = prepare_subword(settings.data, settings.text, settings.subword, cache)
+    if settings.start is None:
+        path = prepare_subword(settings.data, settings.text, settings.subword, cache)
+        name = path.name
+    else:
+        path = Path(settings.start.encoder) / SUBWORD
+        name = file_hash(path)
     make = partial(load_tokenizer, settings.text, path)
-    recipe = TokenizerRecipe(make, f"{path.name} {settings.text!r}", workers=os.cpu_count() or 1)
+    recipe = TokenizerRecipe(make, f"{name} {settings.text!r}", workers=os.cpu_count() or 1)
     store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
     subword = Subword.load(path)
     return Prepared(store, path, subword.vocabulary, torch.from_numpy(subword.word_starts()))
@@ -89,12 +94,15 @@ def train(
         state_path = out / STATE_FILE
         if state_path.exists():
             _refuse_other_settings(read_facts(state_path)["settings"], settings, out)
+        start = _read_start(settings)
         torch.manual_seed(settings.seed)
         pretrained = isinstance(settings.model, PretrainedSettings)
         model = build_model(settings.model, 0) if pretrained else None
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
         data = distributed.first_process_first(prepare_here)
         model = model or build_model(settings.model, data.vocabulary, data.word_starts)
+        if start is not None and settings.start is not None and settings.start.weights:
+            model.load_state_dict(start.model.state_dict())
         objectives = _objectives(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs)
         job = _job(settings, out, model, objectives, data, held_out, device)
@@ -143,6 +151,18 @@ def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> li
     dropout = any(isinstance(module, nn.Dropout) and module.p > 0 for module in model.modules())
     facts = EncoderFacts(cast(int, model.dim), data.vocabulary, data.store.languages, embedding, dropout)
     return build_objectives(settings.objective, facts)
+
+
+def _read_start(settings: TrainSettings) -> Checkpoint | None:
+    """The encoder that training begins with; one that is made otherwise is refused."""
+    if settings.start is None:
+        return None
+    start = load_checkpoint(settings.start.encoder)
+    text = None if isinstance(settings.model, PretrainedSettings) else settings.text
+    for name, theirs, ours in (("model", start.settings.model, settings.model), ("text", start.settings.text, text)):
+        if theirs != ours:
+            raise InputError(f"{settings.start.encoder} has other `{name}` settings ({theirs}) than this run ({ours})")
+    return start
 
 
 def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:

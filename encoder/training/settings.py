@@ -58,6 +58,13 @@ class LimitSettings(Settings):
         return self
 
 
+class StartSettings(Settings):
+    """An encoder to begin with instead of a new one; heads that only training has begin anew."""
+
+    encoder: str = Field(description="Folder of an encoder with the same `model` and `text` settings.")
+    weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
+
+
 class TrainSettings(Settings):
     data: DataSettings
     limits: LimitSettings
@@ -69,6 +76,7 @@ class TrainSettings(Settings):
     schedule: ScheduleSettings = ScheduleSettings()
     batch: BatchSettings = BatchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+    start: StartSettings | None = None
     seed: int = Field(0, ge=0)
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")

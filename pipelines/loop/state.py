@@ -6,7 +6,7 @@ loop/
   text/de, text/en ...  sentences of each language, prepared once
   round-0/              encoder/, round.json
   round-1/              vectors/, graph/, pairs/ made by the encoder of round 0, train/, encoder/, round.json
-  control/              encoder/, round.json: as many updates on the seed alone
+  control-9000/         encoder/, round.json: as many updates on the seed alone
   best/                 the encoder of the best round
 """
 
@@ -83,7 +83,7 @@ class RoundRecord(_Record):
     round: int | None = Field(description="None for the control")
     parent: str | None = Field(description="fingerprint of the encoder that mined; None for round 0 and the control")
     encoder: str = Field(description="fingerprint of the encoder that was trained")
-    mined: list[MinedPair] = Field(default_factory=list)
+    mined: tuple[MinedPair, ...] = ()
     training: TrainingRecord
     scores: dict[str, float] = Field(description="by title of the column")
     score: float = Field(description="mean of the scores that decide")

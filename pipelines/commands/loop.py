@@ -1,0 +1,109 @@
+"""`twinlode loop`: mine, train on what was mined, evaluate, again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.commands.options import RunnerOption, RunnerSetOption, quiet_beam
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from encoder.training.trainer import Observer
+    from pipelines.loop.state import RoundRecord
+
+
+def command(
+    config: Annotated[Path, typer.Argument(help="Seed, text, rounds and benchmarks (YAML), see configs/loop-*.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder of the loop; a loop found there is continued.")] = Path("runs/loop"),
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a setting, for example max_rounds=5.")
+    ] = None,
+    runner: RunnerOption = "local",
+    runner_set: RunnerSetOption = None,
+) -> None:
+    """Train an encoder on seed bitext, mine monolingual text with it, train on seed and mined pairs, and so on.
+
+    Example: twinlode loop configs/loop-shared.yaml --out runs/loop
+
+    Killed, it goes on where it was. DIR/best is the encoder of the round with the best held-out score, DIR/round-N has
+    everything that round N made, DIR/loop.md the table.
+    """
+    quiet_beam()
+    from rich.console import Console
+
+    from encoder.settings import load_settings
+    from pipelines.loop.engine import run_loop
+    from pipelines.loop.settings import LoopSettings
+    from pipelines.loop.table import table, write_table
+    from pipelines.runners import load_runner
+
+    settings = load_settings(LoopSettings, config, set_ or [])
+    console = Console(stderr=True)
+    progress = _Progress(console)
+    try:
+        result = run_loop(settings, out, load_runner(runner, runner_set or []), progress)
+    finally:
+        progress.close()
+    written = write_table(settings, result, out)
+    _show(table(settings, result))
+    console.print(f"stopped: {result.state.stopped}; written: {written}, {out / 'best'}", highlight=False)
+
+
+def _show(lines: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    header, *rows = lines
+    shown = Table(title="loop", title_justify="left")
+    for place, title in enumerate(header):
+        shown.add_column(title, justify="right" if place else "left")
+    for row in rows:
+        shown.add_row(*row)
+    Console().print(shown)
+
+
+class _Progress:
+    """A line of status for each stage, the training bar in between."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = console.status("starting")
+        self._status.start()
+        self._log: Observer | None = None
+
+    def stage(self, title: str, name: str) -> None:
+        self._close_log()
+        self._status.start()
+        self._status.update(f"{title}: {name}")
+
+    def training(self, title: str, folder: Path) -> Observer:
+        from encoder.training.observation import RunLog
+
+        self._status.stop()
+        self._console.print(f"{title}: training", highlight=False)
+        self._log = RunLog(folder, self._console)
+        return self._log
+
+    def finished(self, title: str, record: RoundRecord, again: bool) -> None:
+        scores = ", ".join(f"{name} {value:.1f}" for name, value in record.scores.items())
+        mined = f"{record.pairs:,} pairs mined, " if record.mined else ""
+        before = " (before)" if again else ""
+        self._console.print(f"{title} finished{before}: {mined}{scores}", highlight=False, soft_wrap=True)
+        for pair in record.mined:
+            if pair.refused:
+                self._console.print(f"{title}, {pair.pair}: {pair.refused}", style="yellow", soft_wrap=True)
+
+    def _close_log(self) -> None:
+        from encoder.training.observation import RunLog
+
+        if isinstance(self._log, RunLog):
+            self._log.close()
+        self._log = None
+
+    def close(self) -> None:
+        self._close_log()
+        self._status.stop()

@@ -1,0 +1,77 @@
+"""Held-out scores of a round, and the files that nothing may be trained on because of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from encoder.data.corpora import expand
+from mining.errors import InputError
+from mining.files import atomic_text
+from pipelines.benchmarks.base import Benchmark, evaluate
+from pipelines.benchmarks.bucc import Bucc
+from pipelines.benchmarks.sources import load_source
+from pipelines.loop.settings import PLANTS, LoopSettings
+
+METRICS = "metrics.json"
+Scores = dict[str, dict[str, float]]  # by benchmark and name of the score
+
+
+def evaluation_files(settings: LoopSettings) -> list[str]:
+    """Every file of the benchmarks' folders, and those excluded by name; a folder to tune on is not one of them."""
+    found: list[str] = []
+    for benchmark in settings.benchmarks:
+        folder = Path(settings.data) / benchmark.data
+        if not folder.is_dir():
+            raise InputError(f"{benchmark.label}: there is no folder {folder}")
+        found += [str(path) for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    for pattern in settings.exclude:
+        files = expand(pattern)
+        if not files:
+            raise InputError(f"exclude {pattern}: no such file")
+        found += files
+    return list(dict.fromkeys(found))
+
+
+def evaluate_round(
+    settings: LoopSettings, encoder: Path, folder: Path, plants: Path, report: Callable[[str], None]
+) -> Scores:
+    """All scores of the encoder, from `folder/metrics.json` where they were found before."""
+    path = folder / METRICS
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    source = load_source(str(encoder), device=settings.device)
+    scores: Scores = {}
+    for benchmark in settings.benchmarks:
+        report(f"evaluate {benchmark.label}")
+        result = evaluate(_with_plants(benchmark, plants), source, Path(settings.data))
+        scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
+    with atomic_text(str(path)) as stream:
+        json.dump(scores, stream, indent=1, ensure_ascii=False)
+    return scores
+
+
+def _with_plants(benchmark: Benchmark, plants: Path) -> Benchmark:
+    if isinstance(benchmark, Bucc) and benchmark.seed_pairs and PLANTS in benchmark.seed_pairs:
+        return benchmark.model_copy(update={"seed_pairs": benchmark.seed_pairs.replace(PLANTS, str(plants.resolve()))})
+    return benchmark
+
+
+def column_scores(settings: LoopSettings, scores: Scores) -> dict[str, float]:
+    """The scores of the table by title; a column that names none of them is an error that lists them."""
+    found = {}
+    for column in settings.columns:
+        of_benchmark = scores[column.benchmark]
+        if column.score not in of_benchmark:
+            means = [name for name in of_benchmark if name.startswith("mean")] or list(of_benchmark)
+            raise InputError(
+                f"column {column.title}: {column.benchmark} has no score {column.score!r}; it has {means[:12]}"
+            )
+        found[column.title] = of_benchmark[column.score]
+    return found
+
+
+def deciding_score(settings: LoopSettings, scores: dict[str, float]) -> float:
+    deciding = [scores[column.title] for column in settings.columns if column.decides]
+    return sum(deciding) / len(deciding)

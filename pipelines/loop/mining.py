@@ -1,0 +1,150 @@
+"""The mining half of a round: each language embedded once, each language pair mined from those vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from mining.errors import InputError
+from pipelines.datasets import Dataset, join
+from pipelines.embed import EmbedSettings, describe_encoder, embed
+from pipelines.graph import GraphSettings, build_graph
+from pipelines.loop.seed import plants_path
+from pipelines.loop.settings import LoopSettings
+from pipelines.mine import MineSettings, mine
+from pipelines.prepare import PrepareSettings, prepare
+from pipelines.runners import Runner, accelerator_of
+from pipelines.seeds import plant, read_seed_pairs
+from pipelines.selection import ThresholdSettings
+
+Report = Callable[[str], None]  # told the name of each stage
+
+
+class Plants(NamedTuple):
+    """Known pairs behind the corpora of a language pair."""
+
+    pairs: int
+    source: Dataset
+    target: Dataset
+
+
+class Text(NamedTuple):
+    """The sentences of a loop, made once."""
+
+    languages: dict[str, Dataset]
+    plants: dict[str, Plants]
+
+
+class MinedCorpora(NamedTuple):
+    """The graph of a language pair and its pairs, or why no threshold would do."""
+
+    graph: Dataset
+    pairs: Dataset | None
+    refused: str | None = None
+
+
+def prepare_text(
+    settings: LoopSettings, base: str, seed: Path, encoder: str, runner: Runner | None, report: Report
+) -> Text:
+    """Prepare each language with the subwords of `encoder`, which all rounds share, and the plants of each pair."""
+    subwords = encoder if describe_encoder(encoder).text else None
+    languages = {}
+    for lang in settings.languages:
+        report(f"prepare {lang}")
+        of_language = settings.text[lang]
+        prepared = PrepareSettings(
+            inputs=of_language.inputs,
+            out=join(base, "text", lang),
+            read=of_language.reading(lang),
+            lang_filter=of_language.lang_filter,
+            encoder=subwords,
+            rows_per_shard=settings.mining.rows_per_shard,
+        )
+        languages[lang] = prepare(prepared, runner)
+    plants = {}
+    for pair in settings.pairs:
+        path = str(plants_path(seed, pair))
+        sides = [
+            plant(path, side, languages[lang], lang, join(base, "text", f"plants-{pair}-{lang}"))
+            for side, lang in enumerate(pair.split("-"))
+        ]
+        plants[pair] = Plants(len(read_seed_pairs(path)), *sides)
+    return Text(languages, plants)
+
+
+def mine_round(
+    settings: LoopSettings,
+    text: Text,
+    base: str,
+    encoder: str,
+    precision: float,
+    runner: Runner | None,
+    report: Report,
+) -> dict[str, MinedCorpora]:
+    """Mine every language pair with `encoder` into the folder `base` of a round."""
+
+    def embedded(sentences: Dataset) -> str:
+        name = sentences.url.rsplit("/", 1)[-1]
+        report(f"embed {name}")
+        request = EmbedSettings(
+            sentences=sentences.url,
+            encoder=encoder,
+            out=join(base, "vectors", name),
+            dtype=settings.mining.dtype,
+            device=settings.device,
+            threads=settings.threads,
+            accelerator=accelerator_of(runner),
+        )
+        return embed(request, runner).url
+
+    vectors = {lang: embedded(sentences) for lang, sentences in text.languages.items()}
+    mined = {}
+    for pair in settings.pairs:
+        source, target = pair.split("-")
+        plants = text.plants[pair]
+        sides = [vectors[source], embedded(plants.source)], [vectors[target], embedded(plants.target)]
+        report(f"graph {pair}")
+        graph = build_graph(_graph_settings(settings, join(base, "graph", pair), sides, runner), runner)
+        report(f"mine {pair}")
+        mined[pair] = _mine(settings, text, pair, graph, join(base, "pairs", pair), precision, runner)
+    return mined
+
+
+def _graph_settings(
+    settings: LoopSettings, out: str, sides: tuple[list[str], list[str]], runner: Runner | None
+) -> GraphSettings:
+    return GraphSettings(
+        source=sides[0],
+        target=sides[1],
+        out=out,
+        k=settings.mining.k,
+        mode=settings.mining.mode,
+        device=settings.device,
+        threads=settings.threads,
+        accelerator=accelerator_of(runner),
+    )
+
+
+def _mine(
+    settings: LoopSettings, text: Text, pair: str, graph: Dataset, out: str, precision: float, runner: Runner | None
+) -> MinedCorpora:
+    source, target = pair.split("-")
+    plants = text.plants[pair]
+    request = MineSettings(
+        graph=graph.url,
+        source=[text.languages[source].url, plants.source.url],
+        target=[text.languages[target].url, plants.target.url],
+        out=out,
+        margin=settings.mining.margin,
+        retrieval=settings.mining.retrieval,
+        threshold=ThresholdSettings(precision=precision, seed_pairs=plants.pairs),
+        filters=settings.mining.filters,
+        rows_per_shard=settings.mining.rows_per_shard,
+    )
+    try:
+        return MinedCorpora(graph, mine(request, runner))
+    except InputError as error:
+        # Everything that goes into this stage was checked by the stages before: what is left is a precision that no
+        # threshold reaches, and a language that cannot be told apart yet must not end the loop for the others.
+        return MinedCorpora(graph, None, str(error))

@@ -1,0 +1,88 @@
+"""Hard negatives from the neighbour graph: near neighbours of a mined sentence that are not its translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mining.files import atomic_text
+from mining.graph import Neighbours, read_neighbours
+from mining.margin import Margin, margin_scores
+from mining.selection import MISSING
+from pipelines.datasets import Dataset
+from pipelines.edges import OTHER, Direction
+from pipelines.sentences import read_shard
+
+
+class Triples(NamedTuple):
+    """A sentence, its translation, and a sentence near it that is not."""
+
+    anchor: np.ndarray  # ids
+    positive: np.ndarray
+    negative: np.ndarray
+
+
+def negative_path(folder: Path, anchor: str, other: str) -> Path:
+    return folder / f"negatives-{anchor}-{other}.tsv"
+
+
+def hard_negatives(
+    graph: Dataset, pairs: pa.Table, direction: Direction, corpus_rows: int, below: float, margin: Margin
+) -> Triples:
+    """For each pair the nearest neighbour of its source (`forward`) or target with a margin below the limit.
+
+    `corpus_rows` sentences of the other side are of the corpus; what is numbered higher was planted.
+    """
+    ends = ("src_id", "tgt_id") if direction == "forward" else ("tgt_id", "src_id")
+    own, partner = (pairs[name].to_numpy().astype(np.int64) for name in ends)
+    ids, neighbours = _read(graph, direction)
+    other_ids, others = _read(graph, OTHER[direction])
+    places = np.searchsorted(ids, own)
+    near = Neighbours(neighbours.ids[places], neighbours.scores[places])
+    other_places = np.minimum(np.searchsorted(other_ids, near.ids), len(other_ids) - 1)
+    margins = margin_scores(near.scores, near.means()[:, None], others.means()[other_places], margin)
+    allowed = (near.ids != MISSING) & (near.ids < corpus_rows) & (near.ids != partner[:, None]) & (margins < below)
+    nearest = allowed.argmax(axis=1)  # neighbours come nearest first
+    found = allowed.any(axis=1)
+    return Triples(own[found], partner[found], near.ids[np.arange(len(own)), nearest][found])
+
+
+def write_triples(path: Path, triples: Triples, anchors: Dataset, others: Dataset, languages: tuple[str, str]) -> None:
+    """The triples as NLI, which the trainer reads: the translation is entailed, the negative contradicts."""
+    ids = np.concatenate([triples.positive, triples.negative])
+    anchor, (positive, negative) = (
+        texts_of(anchors, triples.anchor),
+        np.split(np.array(texts_of(others, ids), object), 2),
+    )
+    with atomic_text(str(path)) as stream:
+        stream.write(f"label\tsentence1_{languages[0]}\tsentence2_{languages[1]}\n")
+        for about, right, wrong in zip(anchor, positive, negative, strict=True):
+            stream.write(f"entailment\t{about}\t{right}\ncontradiction\t{about}\t{wrong}\n")
+
+
+def texts_of(sentences: Dataset, ids: np.ndarray) -> list[str]:
+    """The sentences with these ids, one shard in memory at a time."""
+    found = np.full(len(ids), None, object)
+    first = 0
+    for shard in sentences.shards:
+        inside = np.flatnonzero((ids >= first) & (ids < first + shard.rows))
+        if len(inside):
+            texts = read_shard(sentences.shard_url(shard), ["text"])["text"]
+            found[inside] = texts.take(pa.array(ids[inside] - first)).to_pylist()
+        first += shard.rows
+    return found.tolist()
+
+
+def _read(graph: Dataset, direction: Direction) -> tuple[np.ndarray, Neighbours]:
+    """All rows of one direction, by id."""
+    shards = [shard for shard in graph.shards if shard.name.startswith(direction)]
+    parts: Sequence[tuple[np.ndarray, Neighbours, dict[str, str]]] = [
+        read_neighbours(graph.shard_url(shard)) for shard in shards
+    ]
+    ids = np.concatenate([part[0].astype(np.int64) for part in parts])
+    lists = (np.concatenate([getattr(part[1], name) for part in parts]) for name in Neighbours._fields)
+    return ids, Neighbours(*lists)
