@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from encoder.data.exclusion import read_exclusions
 from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
-from pipelines.datasets import file_input, join
+from pipelines.datasets import file_input, join, read_model
 from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.harvest import Harvest, harvest
 from pipelines.loop.mining import Text, mine_round, prepare_text
@@ -34,7 +35,7 @@ from pipelines.loop.state import (
     write_state,
 )
 from pipelines.loop.stopping import Verdict, judge
-from pipelines.loop.training import ENCODER, copy_encoder, fingerprint_of, train_round
+from pipelines.loop.training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
 from pipelines.runners import Runner, require_reachable
 
 BEST, CONTROL = "best", "control"
@@ -264,7 +265,10 @@ class _Loop:
     def _control(self, rounds: list[RoundRecord], drawn: SeedRecord) -> RoundRecord:
         """The same encoder on the seed alone, for as many updates as all rounds had together."""
         updates = sum(record.training.updates for record in rounds)
-        folder = self._out / f"{CONTROL}-{updates}"  # a loop that is continued for more rounds needs another one
+        folder = self._out / CONTROL
+        trained = read_model(str(folder / TRAINING), TrainingRecord)
+        if trained is not None and trained.updates != updates:  # the loop was continued for more rounds
+            shutil.rmtree(folder)
         done = read_round(folder)
         if done is not None:
             self._watch.finished(CONTROL, done, True)

@@ -1,9 +1,8 @@
-"""How right selected pairs are, where the true pairs of two files are known."""
+"""How right selected pairs are, where the true pairs of some files are known."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -14,35 +13,37 @@ from pipelines.loop.settings import GoldSettings
 from pipelines.loop.state import GoldCheck
 from pipelines.parts import CLEANING
 
-
-class _Gold(NamedTuple):
-    sources: frozenset[str]
-    targets: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
+TextPair = tuple[str, str]
 
 
-def check_gold(settings: GoldSettings, pairs: pa.Table) -> GoldCheck:
-    """Compare the pairs whose sentences are both in the two files; by text, as a sentence may be in other files too."""
-    gold = _read(settings)
-    mined = [
-        pair
-        for pair in zip(pairs["src_text"].to_pylist(), pairs["tgt_text"].to_pylist(), strict=True)
-        if pair[0] in gold.sources and pair[1] in gold.targets
-    ]
-    correct = sum(pair in gold.pairs for pair in mined)
-    name = f"{settings.pair} {PurePosixPath(settings.gold).parent.name}"
-    return GoldCheck(name=name, mined=len(mined), correct=correct, gold=len(gold.pairs))
+def check_gold(settings: Sequence[GoldSettings], pairs: pa.Table) -> GoldCheck | None:
+    """Judge the pairs of one language pair whose sentences are both in some of the files.
+
+    By text, as a sentence of one file may be in others too. A pair across files is wrong unless some gold has it.
+    """
+    if not settings:
+        return None
+    sources: set[str] = set()
+    targets: set[str] = set()
+    gold: set[TextPair] = set()
+    for files in settings:
+        source, target = _sentences(files.source), _sentences(files.target)
+        sources.update(source.values())
+        targets.update(target.values())
+        gold.update(_gold(files, source, target))
+    found = zip(pairs["src_text"].to_pylist(), pairs["tgt_text"].to_pylist(), strict=True)
+    mined = [pair for pair in found if pair[0] in sources and pair[1] in targets]
+    return GoldCheck(mined=len(mined), correct=sum(pair in gold for pair in mined), gold=len(gold))
 
 
-def _read(settings: GoldSettings) -> _Gold:
-    source, target = _sentences(settings.source), _sentences(settings.target)
+def _gold(files: GoldSettings, source: dict[str, str], target: dict[str, str]) -> set[TextPair]:
     pairs = set()
-    for number, line in enumerate(iterate_lines(settings.gold), 1):
+    for number, line in enumerate(iterate_lines(files.gold), 1):
         ids = line.split("\t")
         if len(ids) != 2 or ids[0] not in source or ids[1] not in target:
-            raise InputError(f"{settings.gold}, line {number}: not two ids of {settings.source} and {settings.target}")
+            raise InputError(f"{files.gold}, line {number}: not two ids of {files.source} and {files.target}")
         pairs.add((source[ids[0]], target[ids[1]]))
-    return _Gold(frozenset(source.values()), frozenset(target.values()), frozenset(pairs))
+    return pairs
 
 
 def _sentences(path: str) -> dict[str, str]:

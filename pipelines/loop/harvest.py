@@ -126,5 +126,5 @@ def _describe(
         estimated_true_pairs=measures.get("true_pairs"),
         seed_distance=measures.get("seed_distance"),
         hard_negatives=negatives,
-        gold=[check_gold(gold, selection.pairs) for gold in settings.gold if gold.pair == pair],
+        gold=check_gold([gold for gold in settings.gold if gold.pair == pair], selection.pairs),
     )

@@ -6,7 +6,7 @@ loop/
   text/de, text/en ...  sentences of each language, prepared once
   round-0/              encoder/, round.json
   round-1/              vectors/, graph/, pairs/ made by the encoder of round 0, train/, encoder/, round.json
-  control-9000/         encoder/, round.json: as many updates on the seed alone
+  control/              encoder/, round.json: as many updates on the seed alone
   best/                 the encoder of the best round
 """
 
@@ -30,10 +30,9 @@ class _Record(BaseModel):
 
 
 class GoldCheck(_Record):
-    """Mined pairs between two files of which the true pairs are known."""
+    """Selected pairs between sentences of files whose true pairs are known."""
 
-    name: str
-    mined: int = Field(description="selected pairs between the two files")
+    mined: int
     correct: int
     gold: int
 
@@ -60,7 +59,7 @@ class MinedPair(_Record):
     seed_distance: float | None = None
     hard_negatives: int = 0
     refused: str | None = Field(None, description="why nothing was mined: no threshold reaches the target")
-    gold: list[GoldCheck] = Field(default_factory=list)
+    gold: GoldCheck | None = None
 
 
 class TrainingRecord(_Record):
@@ -106,7 +105,7 @@ class RoundRecord(_Record):
     @property
     def true_precision(self) -> float | None:
         """Against gold, where there is gold: a lower bound, as gold need not be complete."""
-        checks = [check for pair in self.mined for check in pair.gold]
+        checks = [pair.gold for pair in self.mined if pair.gold is not None]
         mined = sum(check.mined for check in checks)
         return sum(check.correct for check in checks) / mined if mined else None
 

@@ -20,7 +20,7 @@ from mining.errors import InputError
 from pipelines.datasets import read_model, write_model
 from pipelines.loop.state import TrainingRecord
 
-ENCODER, RUN, RECORD = "encoder", "training", "training.json"
+ENCODER, RUN, TRAINING = "encoder", "training", "training.json"
 
 
 def train_round(
@@ -35,9 +35,9 @@ def train_round(
 ) -> TrainingRecord:
     """Train into `folder/encoder`, unless it is there; `about` is completed with how the training went."""
     if is_checkpoint(folder / ENCODER):
-        done = read_model(str(folder / RECORD), TrainingRecord)
+        done = read_model(str(folder / TRAINING), TrainingRecord)
         if done is None:
-            raise InputError(f"{folder / RECORD} is missing beside its encoder; delete {folder} to train it again")
+            raise InputError(f"{folder / TRAINING} is missing beside its encoder; delete {folder} to train it again")
         _clear(folder / RUN)
         return done
     run = folder / RUN
@@ -50,7 +50,7 @@ def train_round(
     record = about.model_copy(
         update={"updates": step, "examples": pairs, "held_out": facts["best"], "best_update": facts["best_step"]}
     )
-    write_model(str(folder / RECORD), record)
+    write_model(str(folder / TRAINING), record)
     copy_encoder(run / BEST, folder / ENCODER)
     _clear(run)
     return record
