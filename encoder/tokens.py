@@ -24,6 +24,13 @@ class Tokens(NamedTuple):
         flat = np.fromiter((i for ids in sentences for i in ids), np.int32, count=offsets[-1])
         return cls(flat, offsets)
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Tokens]) -> Tokens:
+        """The sentences of all parts, one part after the other."""
+        lengths = np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)])
+        ids = np.concatenate([np.empty(0, np.int32), *(part.ids for part in parts)])
+        return cls(ids, np.concatenate([[0], np.cumsum(lengths)]))
+
     @property
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)

@@ -29,6 +29,7 @@ from pipelines.sentences import read_shard, tokens_of
 NAMESPACE = "twinlode.embed"
 VECTORS, DEAD = "vectors", "dead"
 NO_TOKENS, NOT_FINITE = "no_tokens", "not_finite"
+_FINITE_ROWS = 4096
 
 
 class EmbedSettings(BaseModel):
@@ -135,7 +136,7 @@ class EmbedShard(beam.DoFn):
         write_vectors(url, ids, vectors, metadata)
         counters = write_dead_letters(work.url, sentences, table, embedded.reasons)
         name = url.rsplit("/", 1)[-1]
-        digest = fingerprint(ids.tobytes(), vectors.tobytes())
+        digest = fingerprint(_bytes(ids), _bytes(vectors))
         shard = Shard(index=sentences.index, name=name, rows=len(ids), digest=digest, counters=counters)
         _count(embedded, self._encoder)
         return work.note(shard)
@@ -153,32 +154,43 @@ class Embedded(NamedTuple):
 def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
     """Vectors of the sentences of a shard; one bad sentence costs itself and no other."""
     tokens = _tokens(encoder, table)
-    vectors = np.zeros((len(table), encoder.dim), np.float32)
     reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(tokens.lengths == 0).tolist(), NO_TOKENS)
 
-    def encode(rows: np.ndarray) -> None:
-        vectors[rows] = encoder.encode_tokens(tokens if len(rows) == len(table) else tokens.take(rows))
+    def encode(rows: np.ndarray) -> np.ndarray:
+        return encoder.encode_tokens(tokens if len(rows) == len(table) else tokens.take(rows))
 
-    survive(encode, np.flatnonzero(tokens.lengths > 0), reasons)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(1))
-    reasons |= {row: NOT_FINITE for row in bad.tolist() if row not in reasons}
-    rows = np.setdiff1d(np.arange(len(table)), np.array(sorted(reasons), np.int64))
-    return Embedded(rows, vectors if len(rows) == len(table) else vectors[rows], reasons, tokens.lengths)
+    rows, vectors = survive(encode, np.flatnonzero(tokens.lengths > 0), encoder.dim, reasons)
+    good = finite(vectors)
+    if not good.all():
+        reasons |= dict.fromkeys(rows[~good].tolist(), NOT_FINITE)
+        rows, vectors = rows[good], vectors[good]
+    return Embedded(rows, vectors, reasons, tokens.lengths)
 
 
-def survive(encode: Callable[[np.ndarray], None], rows: np.ndarray, reasons: dict[int, str]) -> None:
-    """Encode all rows, halving what fails until the rows that fail alone are known."""
+def survive(
+    encode: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, dim: int, reasons: dict[int, str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that can be encoded and their vectors; what fails is halved until each row that fails alone is known."""
     if not len(rows):
-        return
+        return rows, np.empty((0, dim), np.float32)
     try:
-        encode(rows)
+        return rows, encode(rows)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         if len(rows) == 1:
             reasons[int(rows[0])] = type(error).__name__
-            return
-        middle = len(rows) // 2
-        survive(encode, rows[:middle], reasons)
-        survive(encode, rows[middle:], reasons)
+            return rows[:0], np.empty((0, dim), np.float32)
+        halves = [survive(encode, half, dim, reasons) for half in np.array_split(rows, 2)]
+        kept, vectors = zip(*halves, strict=True)
+        return np.concatenate(kept), np.concatenate(vectors)
+
+
+def finite(vectors: np.ndarray) -> np.ndarray:
+    """The rows that hold neither NaN nor infinity, found without a temporary array as large as the vectors."""
+    good = np.empty(len(vectors), bool)
+    for first in range(0, len(vectors), _FINITE_ROWS):
+        block = slice(first, first + _FINITE_ROWS)
+        good[block] = np.isfinite(vectors[block]).all(1)
+    return good
 
 
 def _tokens(encoder: Encoder, table: pa.Table) -> Tokens:
@@ -251,6 +263,11 @@ def _count(embedded: Embedded, encoder: Encoder) -> None:
     padded = sum(int(lengths[span.start]) * (span.stop - span.start) for span in plan(lengths, encoder.batch_tokens))
     Metrics.counter(NAMESPACE, "padding_tokens").inc(padded - tokens)
     Metrics.distribution(NAMESPACE, "padding_percent").update(round(100 * (padded - tokens) / max(padded, 1)))
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    """The memory of an array, to be read without the copy that `tobytes` makes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def watch_shards(name: str, work: Work, sentences: Dataset) -> Watch:

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from encoder.text import TextEncoder
+from encoder.tokens import Tokens
 from pipelines.datasets import Work
 from pipelines.duplicates import duplicates_of
 from pipelines.parts import Part, read_rows
 from pipelines.readers import Block
-from pipelines.sentences import PIECES, SCHEMA, constant, pieces_column
+from pipelines.sentences import PIECES, ROW_GROUP, SCHEMA, constant, pieces_column
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,14 @@ def shard_table(work: Work, planned: ShardPlan, lang: str, partitions: int, enco
     ids = pa.array(np.arange(planned.first_id, planned.first_id + len(rows), dtype=np.uint64))
     table = rows.add_column(0, SCHEMA.field("id"), ids).cast(SCHEMA)
     if encoder is not None:
-        tokens = encoder.encode(table.column("text").to_pylist(), lang)
-        table = table.append_column(PIECES, pieces_column(tokens))
+        table = table.append_column(PIECES, pieces_column(_cut(encoder, table.column("text"), lang)))
     return table
+
+
+def _cut(encoder: TextEncoder, texts: pa.ChunkedArray, lang: str) -> Tokens:
+    """Subword ids, some rows at a time: the words of a whole shard as Python strings would take most of the memory."""
+    starts = range(0, len(texts), ROW_GROUP)
+    return Tokens.concatenate([encoder.encode(texts[i : i + ROW_GROUP].to_pylist(), lang) for i in starts])
 
 
 def _slice_table(work: Work, piece: Slice, lang: str, partitions: int) -> pa.Table:

@@ -29,3 +29,11 @@ def test_padded_masks_what_is_not_there() -> None:
     ids, mask = Tokens.from_lists(SENTENCES).batch().padded(pad_id=1)
     assert ids.tolist() == [[5, 6, 7], [1, 1, 1], [8, 1, 1], [9, 9, 1]]
     assert mask.sum(1).tolist() == [3, 0, 1, 2]
+
+
+def test_concatenated_parts_are_the_sentences_one_after_the_other() -> None:
+    parts = [Tokens.from_lists(lists) for lists in ([[1, 2], []], [], [[3]])]
+    both = Tokens.concatenate(parts)
+    assert both.ids.tolist() == [1, 2, 3]
+    assert both.offsets.tolist() == [0, 2, 2, 3]
+    assert len(Tokens.concatenate([]).lengths) == 0

@@ -72,17 +72,22 @@ def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, mo
 
 
 def test_rows_that_fail_alone_are_found_and_the_others_encoded() -> None:
-    done: set[int] = set()
-
-    def encode(rows: np.ndarray) -> None:
+    def encode(rows: np.ndarray) -> np.ndarray:
         if {3, 17} & set(rows.tolist()):
             raise IndexError("poison")
-        done.update(rows.tolist())
+        return rows[:, None] * np.ones(2, np.float32)
 
     reasons: dict[int, str] = {}
-    survive(encode, np.arange(40), reasons)
+    rows, vectors = survive(encode, np.arange(40), 2, reasons)
     assert reasons == {3: "IndexError", 17: "IndexError"}
-    assert done == set(range(40)) - {3, 17}
+    assert rows.tolist() == [row for row in range(40) if row not in reasons]
+    assert vectors.tolist() == [[row, row] for row in rows]
+
+
+def test_no_row_at_all_is_an_empty_result() -> None:
+    rows, vectors = survive(lambda rows: np.ones((len(rows), 2)), np.arange(0), 2, {})
+    assert len(rows) == 0
+    assert vectors.shape == (0, 2)
 
 
 def test_poison_goes_to_dead_letters_with_a_reason(folder: Path) -> None:
