@@ -19,7 +19,7 @@ def judge(scores: Sequence[float], *, max_rounds: int, patience: int, least_gain
             best = number
     stale = len(scores) - 1 - best
     if stale >= patience:
-        rounds = "round" if stale == 1 else f"{stale} rounds"
+        rounds = "a round" if stale == 1 else f"{stale} rounds"
         return Verdict(best, f"no better score for {rounds} after round {best}")
     if len(scores) > max_rounds:
         return Verdict(best, f"all {max_rounds} rounds are done")
