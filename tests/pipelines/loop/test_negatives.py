@@ -1,0 +1,94 @@
+"""Hard negatives of a small graph, against all neighbours looked at one by one."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from encoder.data.corpora import CorpusSettings, DataSettings, find_files
+from encoder.data.readers import Triple, read_groups
+from mining.graph import Graph, write_neighbours
+from mining.margin import Margin
+from pipelines.benchmarks.base import graph_of
+from pipelines.datasets import Counters, Dataset, Request, Shard, Work
+from pipelines.loop.negatives import hard_negatives, texts_of, write_triples
+from pipelines.sentences import SCHEMA, constant, write_shard
+
+ROWS, PLANTED, K, BELOW = 30, 6, 4, 1.0
+
+
+def dataset(folder: Path, kind: str, shards: list[Shard]) -> Dataset:
+    request = Request(kind=kind, configuration={}, inputs=[])  # type: ignore[arg-type]
+    return Work(str(folder), request).complete(shards, Counters())
+
+
+@pytest.fixture
+def graph() -> Graph:
+    rng = np.random.default_rng(0)
+    source, target = rng.normal(size=(2, ROWS + PLANTED, 6)).astype(np.float32)
+    target[:ROWS] += 2 * source[:ROWS]  # so that rows correspond
+    return graph_of(source, target, K)
+
+
+@pytest.fixture
+def stored(graph: Graph, tmp_path: Path) -> Dataset:
+    """The graph in two shards of each direction."""
+    shards = []
+    for direction, neighbours in zip(Graph._fields, graph, strict=True):
+        for number, rows in enumerate(np.array_split(np.arange(ROWS + PLANTED), 2)):
+            name = f"{direction}-{number:05d}.parquet"
+            part = type(neighbours)(neighbours.ids[rows], neighbours.scores[rows])
+            write_neighbours(str(tmp_path / "graph" / name), rows, part, {"direction": direction})
+            shards.append(Shard(index=len(shards), name=name, rows=len(rows), digest=""))
+    return dataset(tmp_path / "graph", "graph", shards)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_against_one_by_one(graph: Graph, stored: Dataset, direction: str) -> None:
+    own, other = (graph.forward, graph.backward) if direction == "forward" else (graph.backward, graph.forward)
+    ids = np.arange(0, ROWS, 2)
+    pairs = pa.table({"src_id": pa.array(ids, pa.uint64()), "tgt_id": pa.array(ids, pa.uint64())})
+    found = hard_negatives(stored, pairs, direction, ROWS, BELOW, Margin.ratio)  # type: ignore[arg-type]
+    expected = []
+    for row in ids.tolist():
+        for neighbour, cosine in zip(own.ids[row].tolist(), own.scores[row].tolist(), strict=True):
+            margin = cosine / ((own.scores[row].mean() + other.scores[neighbour].mean()) / 2)
+            if neighbour != row and neighbour < ROWS and margin < BELOW:
+                expected.append((row, row, neighbour))
+                break
+    assert expected
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+def sentences(folder: Path, lang: str) -> Dataset:
+    shards = []
+    for number, ids in enumerate(np.array_split(np.arange(ROWS), 3)):
+        columns = [
+            pa.array(ids, pa.uint64()),
+            constant("file", len(ids)),
+            pa.array(ids + 1),
+            pa.nulls(len(ids), pa.string()),
+            constant(lang, len(ids)),
+            pa.array([f"{lang} sentence {n}" for n in ids]),
+        ]
+        name = f"{number:05d}.parquet"
+        write_shard(str(folder / name), pa.table(columns, schema=SCHEMA))
+        shards.append(Shard(index=number, name=name, rows=len(ids), digest=""))
+    return dataset(folder, "sentences", shards)
+
+
+def test_the_trainer_reads_them_as_triples(stored: Dataset, tmp_path: Path) -> None:
+    german, english = sentences(tmp_path / "de", "de"), sentences(tmp_path / "en", "en")
+    assert texts_of(german, np.array([25, 0, 25])) == ["de sentence 25", "de sentence 0", "de sentence 25"]
+    pairs = pa.table({"src_id": pa.array(range(ROWS), pa.uint64()), "tgt_id": pa.array(range(ROWS), pa.uint64())})
+    found = hard_negatives(stored, pairs, "forward", ROWS, BELOW, Margin.ratio)
+    path = tmp_path / "negatives-de-en.tsv"
+    write_triples(path, found, german, english, ("de", "en"))
+    file = find_files(DataSettings(corpora=(CorpusSettings(path=str(path), format="nli"),)))[0]
+    read = [row for row in read_groups(file) if isinstance(row, Triple)]
+    assert len(read) == len(found.anchor) > 0
+    assert [(t.anchor, t.positive, t.negative) for t in read] == [
+        tuple(((lang,), (f"{lang} sentence {n}",)) for lang, n in zip(("de", "en", "en"), row, strict=True))
+        for row in zip(*(column.tolist() for column in found), strict=True)
+    ]
