@@ -7,6 +7,7 @@ import torch
 
 from mining.graph import Graph, Neighbours, merge
 from mining.proposals import Blocks, Report, error_bound, propose_compiled, propose_torch, unit_rows
+from mining.quantised import int8_is_fast, quantised_cell
 from mining.selection import MISSING, cosines, refine
 from mining.threads import Threads
 from mining.vectors import Vectors
@@ -29,6 +30,10 @@ def knn_cell(
     """The k nearest of each other by cosine, exact: every row is proven by the error bound or searched again."""
     if not len(source) or not len(target):
         return Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+    if device == "cpu" and int8_is_fast():
+        graph = quantised_cell(source, target, k, blocks, pool, report)
+        if graph is not None:
+            return graph
     if device == "cpu":
         found = propose_compiled(source, target, k + SLACK, blocks, pool, report)
     else:
@@ -64,28 +69,28 @@ def rerank(
         for first in range(start, stop, _SETTLE_ROWS):
             part = slice(first, min(first + _SETTLE_ROWS, stop))
             rows = np.asarray(x.stored[part], np.float32)
-            others, inverse, local = _float32_candidates(y, places[part])
+            others, inverse, local, used = _float32_candidates(y, places[part])
             refine(rows, x.inverse_norms[part], others, inverse, scores[part], local, k, bound, certain[part])
-            places[part] = _original_places(y, places[part], local)
+            places[part] = local if used is None else _original_places(local, used)
 
     pool.over_rows(len(x), work)
     ids = np.where(places[:, :k] == MISSING, MISSING, y.ids[places[:, :k]])
     return Neighbours(ids, np.ascontiguousarray(scores[:, :k])), certain
 
 
-def _float32_candidates(y: Vectors, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `refine` reads of the other side: the stored rows, or float32 copies of those that half floats need."""
+def _float32_candidates(y: Vectors, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """What `refine` reads of the other side: the stored rows, or float32 copies of those that half floats need.
+
+    With their inverse lengths, the candidates' places in them, and which rows the copies are of.
+    """
     if y.stored.dtype == np.float32:
-        return np.asarray(y.stored), y.inverse_norms, places
+        return np.asarray(y.stored), y.inverse_norms, places, None
     used = np.unique(places[places != MISSING])
     local = np.where(places == MISSING, MISSING, np.searchsorted(used, places)).astype(np.int32)
-    return y.stored[used].astype(np.float32), y.inverse_norms[used], local
+    return y.stored[used].astype(np.float32), y.inverse_norms[used], local, used
 
 
-def _original_places(y: Vectors, before: np.ndarray, local: np.ndarray) -> np.ndarray:
-    if y.stored.dtype == np.float32:
-        return local
-    used = np.unique(before[before != MISSING])
+def _original_places(local: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.where(local == MISSING, MISSING, used[local]) if len(used) else local
 
 

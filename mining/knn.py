@@ -204,6 +204,12 @@ def fingerprint(vectors: Vectors) -> str:
     return digest.hexdigest()
 
 
-def best_device() -> str:
-    """`cuda` when torch sees a GPU, otherwise `cpu`."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def choose_device(name: str) -> str:
+    """The device of a choice: `auto` is `cuda` when torch sees a GPU and `cpu` otherwise; `cuda` must be there."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.split(":")[0] not in ("cpu", "cuda"):
+        raise InputError(f"--device {name}: choose auto, cpu or cuda")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"--device {name}: torch sees no GPU here; use --device auto or cpu")
+    return name

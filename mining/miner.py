@@ -17,7 +17,7 @@ from mining.corpus import read_id_pairs, texts_at
 from mining.errors import InputError
 from mining.filters import FilterSettings, apply_filters
 from mining.graph import Graph
-from mining.knn import DEFAULT_MEMORY, Checkpoint, best_device, knn_graph
+from mining.knn import DEFAULT_MEMORY, Checkpoint, choose_device, knn_graph
 from mining.margin import Margin
 from mining.plants import PlantRows, plan_plants
 from mining.proposals import Report
@@ -107,9 +107,7 @@ def build_graph(
         how = f"approximate ({found.index_kind}, {found.probes} probes), measured recall {recall:.1%}"
         return SearchResult(found.graph, how, recall)
     state = Checkpoint(checkpoint, source.vectors, target.vectors, settings.k) if checkpoint else None
-    device = best_device() if settings.device == Device.auto else str(settings.device)
-    if device == Device.cuda and best_device() != device:
-        raise InputError("--device cuda: torch sees no GPU here; use --device auto or cpu")
+    device = choose_device(settings.device)
     graph = knn_graph(
         source.vectors, target.vectors, settings.k,
         memory=settings.memory, device=device, threads=settings.threads, report=report, checkpoint=state,

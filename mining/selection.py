@@ -12,6 +12,7 @@ import numpy as np
 
 MISSING = -1  # the place of a neighbour that does not exist; its score is -inf
 
+_LANES = 32  # partial sums of a dot product
 _STRIDE = 64  # columns tested at once: the test vectorises, the insertions behind it are rare
 
 
@@ -34,7 +35,7 @@ def sweep(
     row_places: np.ndarray,  # (rows, width) int32
     column_scores: np.ndarray,  # (columns, width) float32, descending
     column_places: np.ndarray,  # (columns, width) int32
-    column_floors: np.ndarray,  # (columns,) float32: the last score of each column's list
+    column_floors: np.ndarray,  # (columns,) float32: at least the last score of each column's list
     first_row: int,
     first_column: int,
 ) -> None:
@@ -58,27 +59,24 @@ def sweep(
                 if values[j] > floors[j]:
                     column = start + j
                     _insert(column_scores[column], column_places[column], values[j], first_row + i)
-                    floors[j] = column_scores[column, last]
+                    floors[j] = max(floors[j], column_scores[column, last])
 
 
 @nb.njit(nogil=True, cache=True)
 def dot(x: np.ndarray, y: np.ndarray) -> float:
     """The canonical dot product: float64 (products of float32 are exact in it), one fixed order of summation."""
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    whole = x.shape[0] // 8 * 8
-    for i in range(0, whole, 8):
-        a0 += np.float64(x[i]) * np.float64(y[i])
-        a1 += np.float64(x[i + 1]) * np.float64(y[i + 1])
-        a2 += np.float64(x[i + 2]) * np.float64(y[i + 2])
-        a3 += np.float64(x[i + 3]) * np.float64(y[i + 3])
-        a4 += np.float64(x[i + 4]) * np.float64(y[i + 4])
-        a5 += np.float64(x[i + 5]) * np.float64(y[i + 5])
-        a6 += np.float64(x[i + 6]) * np.float64(y[i + 6])
-        a7 += np.float64(x[i + 7]) * np.float64(y[i + 7])
-    rest = 0.0
+    sums = np.zeros(_LANES)  # side by side, so that the loop vectorises without changing the order
+    whole = x.shape[0] // _LANES * _LANES
+    for start in range(0, whole, _LANES):
+        left, right = x[start : start + _LANES], y[start : start + _LANES]
+        for lane in range(_LANES):
+            sums[lane] += np.float64(left[lane]) * np.float64(right[lane])
+    total = 0.0
+    for lane in range(_LANES):
+        total += sums[lane]
     for i in range(whole, x.shape[0]):
-        rest += np.float64(x[i]) * np.float64(y[i])
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7)) + rest
+        total += np.float64(x[i]) * np.float64(y[i])
+    return total
 
 
 @nb.njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ from mining import knn
 from mining.cell import knn_cell
 from mining.errors import InputError
 from mining.graph import Graph, Neighbours, merge
-from mining.knn import Checkpoint, knn_graph, plan_cells
+from mining.knn import Checkpoint, choose_device, knn_graph, plan_cells
 from mining.proposals import Blocks
 from mining.selection import MISSING
 from mining.threads import thread_pool
@@ -228,3 +228,11 @@ def test_the_plan_keeps_its_buffers_under_the_budget(memory: int) -> None:
 def test_a_budget_that_is_too_small_says_so() -> None:
     with pytest.raises(InputError, match="raise --memory"):
         plan_cells(10_000_000, 10_000_000, 1024, 4, 100 << 20, threads=2)
+
+
+@pytest.mark.parametrize(("name", "phrase"), [("toaster", "choose auto"), ("cuda", "no GPU"), ("cuda:1", "no GPU")])
+def test_a_device_that_is_not_there_is_refused(name: str, phrase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(InputError, match=phrase):
+        choose_device(name)
+    assert choose_device("auto") == choose_device("cpu") == "cpu"

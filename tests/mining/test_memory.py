@@ -16,7 +16,7 @@ def anonymous():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon"))
 
-warm = from_array(np.random.default_rng(0).standard_normal((300, 64), dtype=np.float32))
+warm = from_array(np.random.default_rng(0).standard_normal((2100, 64), dtype=np.float32))
 knn_graph(warm, warm, threads=2)
 source, target = open_vectors(sys.argv[1]), open_vectors(sys.argv[2])
 knn_graph(source.rows(0, 50), target.rows(0, 50), threads=2)

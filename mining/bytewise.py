@@ -1,0 +1,334 @@
+"""Compiled kernels of the int8 pass, which `mining/quantised.py` explains: rounding, floors, candidates, settling."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numba.extending import overload
+
+from mining.selection import MISSING, dot
+
+LOWEST = np.float32(-1e30)  # below every score; kernels with fastmath must not meet infinities
+_LANES = 512  # maxima taken along a row of a block
+_STRIDE = 32  # products tested at once: the test vectorises, hits are rare
+
+
+class Side(NamedTuple):
+    """The rows of one side that take part in the graph, and what is known of their neighbours so far."""
+
+    stored: np.ndarray  # (rows of the file, dim) float32, or half floats as uint16
+    inverse: np.ndarray  # (rows of the file,) float64 inverse lengths
+    places: np.ndarray  # (rows,) int32: which rows of the file these are
+    scales: np.ndarray  # (rows,) float32: unit vector = scale x codes, but for rounding
+    reaches: np.ndarray  # (rows,) float32: product of codes and cosine differ by at most the two reaches
+    tops: np.ndarray  # (rows, k) float32, descending: what the best cosines are at least, by products of codes
+    least: np.ndarray  # (rows,) float32: the last of them
+    floors: np.ndarray  # (rows,) float32: neighbours have score + reach of at least this
+
+
+class Candidates(NamedTuple):
+    """Pairs that may belong to the graph."""
+
+    rows: np.ndarray  # int32
+    columns: np.ndarray  # int32
+    scores: np.ndarray  # float32, from the codes
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def round_rows(rows: np.ndarray, inverse: np.ndarray, codes: np.ndarray, scales: np.ndarray, lost: np.ndarray) -> None:
+    """Codes and scale of each float32 row's unit vector, and the length of what they lack, rounded up."""
+    for i in range(rows.shape[0]):
+        peak = np.float32(0)
+        for j in range(rows.shape[1]):
+            peak = max(peak, abs(rows[i, j]))
+        step = max(peak / np.float32(127), np.float32(1e-30))
+        steps = np.float32(1) / step
+        squares = np.float32(0)
+        for j in range(rows.shape[1]):
+            code = np.rint(rows[i, j] * steps)
+            codes[i, j] = np.int8(code)
+            gap = rows[i, j] - code * step
+            squares += gap * gap
+        scales[i] = step * inverse[i]
+        lost[i] = np.sqrt(squares) * inverse[i] * 1.001 + 2.0**-20  # more than float32 sums are wrong by
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _raise(tops: np.ndarray, value: np.float32) -> None:
+    """Put a value into a descending list, dropping the last."""
+    slot = tops.shape[0] - 1
+    if value <= tops[slot]:
+        return
+    while slot > 0 and tops[slot - 1] < value:
+        tops[slot] = tops[slot - 1]
+        slot -= 1
+    tops[slot] = value
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def raise_rows(
+    block: np.ndarray,  # (rows, columns) int32 products of codes
+    rows: Side,
+    top: int,
+    columns: Side,
+    left: int,
+    group: int,
+    maxima: np.ndarray,  # (groups of rows, columns) float32, out: what the best cosine of each group is at least
+) -> None:
+    """Raise the floors of the rows by a block, and note its maxima for the columns.
+
+    The k-th largest of the maxima of disjoint groups is at most the k-th largest of all: a floor without branches.
+    """
+    lanes = np.empty(_LANES, np.float32)
+    for i in range(block.shape[0]):
+        scale, reach, tops = rows.scales[top + i], rows.reaches[top + i], rows.tops[top + i]
+        best = maxima[i // group]
+        if i % group == 0:
+            best[:] = LOWEST
+        lanes[:] = LOWEST
+        for start in range(0, block.shape[1], _LANES):
+            line, under = block[i, start : start + _LANES], best[start : start + _LANES]
+            scales = columns.scales[left + start : left + start + _LANES]
+            reaches = columns.reaches[left + start : left + start + _LANES]
+            for j in range(line.shape[0]):
+                score = scales[j] * np.float32(line[j]) * scale
+                lanes[j] = max(lanes[j], score - reaches[j])
+                under[j] = max(under[j], score - reach)
+        for j in range(_LANES):
+            _raise(tops, lanes[j])
+        rows.least[top + i] = tops[-1]
+        rows.floors[top + i] = max(rows.floors[top + i], tops[-1] - 2 * reach)
+
+
+@nb.njit(nogil=True, cache=True)
+def raise_columns(maxima: np.ndarray, columns: Side, first: int, last: int) -> None:
+    """Raise the floors of some columns by the maxima of a block, (groups, columns)."""
+    for group in range(maxima.shape[0]):
+        for j in range(first, last):
+            _raise(columns.tops[j], maxima[group, j - first])
+    for j in range(first, last):
+        columns.least[j] = columns.tops[j, -1]
+        columns.floors[j] = max(columns.floors[j], columns.least[j] - 2 * columns.reaches[j])
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def tighten(
+    block: np.ndarray,
+    rows: Side,
+    top: int,
+    row_cosines: np.ndarray,  # (rows, k) float32, descending: what the best cosines are at least, by float32 products
+    columns: Side,
+    left: int,
+    column_cosines: np.ndarray,  # (columns, k): of this thread
+    slack: np.float32,
+) -> None:
+    """Compute the cosines of the best of a block: known that well, they let the rows' floors rise by a reach."""
+    row_scratch, column_scratch = _scratch(rows), _scratch(columns)
+    for i in range(block.shape[0]):
+        row = top + i
+        scale, reach, least = rows.scales[row], rows.reaches[row], rows.least[row]
+        for start in range(0, block.shape[1], _STRIDE):
+            line = block[i, start : start + _STRIDE]
+            scales = columns.scales[left + start : left + start + _STRIDE]
+            reaches = columns.reaches[left + start : left + start + _STRIDE]
+            leasts = columns.least[left + start : left + start + _STRIDE]
+            hit = np.int32(0)
+            for j in range(line.shape[0]):
+                score = scales[j] * np.float32(line[j]) * scale
+                hit = np.int32(hit | np.int32((score - reaches[j] >= least) | (score - reach >= leasts[j])))
+            if hit == 0:
+                continue
+            for j in range(line.shape[0]):
+                score = scales[j] * np.float32(line[j]) * scale
+                if score - reaches[j] >= least or score - reach >= leasts[j]:
+                    column = left + start + j
+                    cosine = _near_cosine(rows, row, row_scratch, columns, column, column_scratch) - slack
+                    _raise(row_cosines[row], cosine)
+                    _raise(column_cosines[column], cosine)
+        rows.floors[row] = max(rows.floors[row], row_cosines[row, -1] - reach)
+
+
+@nb.njit(nogil=True, cache=True)
+def tighten_columns(cosines: np.ndarray, columns: Side, first: int, last: int) -> None:
+    """Raise the floors of some columns by the cosines that the threads found, (threads, columns, k)."""
+    for j in range(first, last):
+        for thread in range(1, cosines.shape[0]):
+            for slot in range(cosines.shape[2]):
+                _raise(cosines[0, j], cosines[thread, j, slot])
+            cosines[thread, j] = LOWEST
+        columns.floors[j] = max(columns.floors[j], cosines[0, j, -1] - columns.reaches[j])
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def collect(
+    block: np.ndarray, first: int, rows: Side, top: int, columns: Side, left: int, found: Candidates, count: int
+) -> tuple[int, int]:
+    """Append what reaches the floor of its row or its column, from row `first` of the block on.
+
+    Returns the row to go on with, as it stops where a row might not fit any more, and how many candidates there are.
+    """
+    width = block.shape[1]
+    for i in range(first, block.shape[0]):
+        if count + width > found.rows.shape[0]:
+            return i, count
+        row = top + i
+        scale, reach, floor = rows.scales[row], rows.reaches[row], rows.floors[row]
+        for start in range(0, width, _STRIDE):
+            line = block[i, start : start + _STRIDE]
+            scales = columns.scales[left + start : left + start + _STRIDE]
+            reaches = columns.reaches[left + start : left + start + _STRIDE]
+            floors = columns.floors[left + start : left + start + _STRIDE]
+            hit = np.int32(0)
+            for j in range(line.shape[0]):
+                score = scales[j] * np.float32(line[j]) * scale
+                hit = np.int32(hit | np.int32((score + reaches[j] >= floor) | (score + reach >= floors[j])))
+            if hit == 0:
+                continue
+            for j in range(line.shape[0]):
+                score = scales[j] * np.float32(line[j]) * scale
+                found.rows[count] = row
+                found.columns[count] = left + start + j
+                found.scores[count] = score
+                count += (score + reaches[j] >= floor) | (score + reach >= floors[j])
+    return block.shape[0], count
+
+
+@nb.njit(nogil=True, cache=True)
+def prune(found: Candidates, count: int, rows: Side, columns: Side) -> int:
+    """Close up the candidates that still reach a floor; how many there are now."""
+    kept = 0
+    for n in range(count):
+        i, j, score = found.rows[n], found.columns[n], found.scores[n]
+        if score + columns.reaches[j] >= rows.floors[i] or score + rows.reaches[i] >= columns.floors[j]:
+            found.rows[kept], found.columns[kept], found.scores[kept] = i, j, score
+            kept += 1
+    return kept
+
+
+@nb.njit(nogil=True, cache=True)
+def group_by(
+    keys: np.ndarray,  # (threads, capacity) int32: row or column of each candidate
+    others: np.ndarray,  # its column or row
+    scores: np.ndarray,
+    counts: np.ndarray,  # (threads,) candidates
+    side: Side,
+    other: Side,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the candidates of each row of a side begin, and the flat numbers of those that reach its floor."""
+    starts = np.zeros(side.floors.shape[0] + 1, np.int64)
+    for thread in range(keys.shape[0]):
+        for n in range(counts[thread]):
+            key = keys[thread, n]
+            starts[key + 1] += scores[thread, n] + other.reaches[others[thread, n]] >= side.floors[key]
+    for key in range(side.floors.shape[0]):
+        starts[key + 1] += starts[key]
+    order, place = np.empty(starts[-1], np.int64), starts[:-1].copy()
+    for thread in range(keys.shape[0]):
+        for n in range(counts[thread]):
+            key = keys[thread, n]
+            if scores[thread, n] + other.reaches[others[thread, n]] >= side.floors[key]:
+                order[place[key]] = thread * keys.shape[1] + n
+                place[key] += 1
+    return starts, order
+
+
+@nb.njit(nogil=True, cache=True)
+def settle(
+    side: Side,
+    other: Side,
+    starts: np.ndarray,
+    order: np.ndarray,
+    others: np.ndarray,  # flat: row of the other side of each candidate
+    approximate: np.ndarray,  # flat: its score from the codes
+    first: int,
+    last: int,
+    slack: np.float32,
+    scores: np.ndarray,  # (rows, k) float32, out: canonical, descending
+    places: np.ndarray,  # (rows, k) int32, out: rows of the file, ties by the lowest
+) -> None:
+    """The k best of each row's candidates by canonical cosine, computed only where the bound leaves a chance."""
+    k = scores.shape[1]
+    own_scratch, other_scratch = _scratch(side), _scratch(other)
+    tops = np.empty(k, np.float32)
+    for key in range(first, last):
+        tops[:] = LOWEST
+        for n in range(starts[key], starts[key + 1]):
+            _raise(tops, approximate[order[n]])
+        for promising in (True, False):  # first those that rule out most of the others
+            for n in range(starts[key], starts[key + 1]):
+                score, column = approximate[order[n]], others[order[n]]
+                if (score >= tops[k - 1]) != promising:
+                    continue
+                if score + side.reaches[key] + other.reaches[column] < scores[key, k - 1]:
+                    continue
+                near = _near_cosine(side, key, own_scratch, other, column, other_scratch)
+                if near + slack >= scores[key, k - 1]:
+                    cosine = _cosine(side, key, own_scratch, other, column, other_scratch)
+                    _enter(scores[key], places[key], cosine, other.places[column])
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _enter(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
+    """Put a neighbour into a list ordered by score and then by lowest place, dropping the last."""
+    slot = scores.shape[0] - 1
+    if scores[slot] > score or (scores[slot] == score and places[slot] != MISSING and places[slot] < place):
+        return
+    while slot > 0 and (scores[slot - 1] < score or (scores[slot - 1] == score and places[slot - 1] > place)):
+        scores[slot] = scores[slot - 1]
+        places[slot] = places[slot - 1]
+        slot -= 1
+    scores[slot] = score
+    places[slot] = place
+
+
+@nb.njit(nogil=True, cache=True)
+def _cosine(
+    rows: Side, i: int, row_scratch: np.ndarray, columns: Side, j: int, column_scratch: np.ndarray
+) -> np.float32:
+    """The canonical cosine of a pair, as `selection.cosines` computes it."""
+    row, column = rows.places[i], columns.places[j]
+    product = dot(_widened(rows.stored, row, row_scratch), _widened(columns.stored, column, column_scratch))
+    return np.float32(product * (rows.inverse[row] * columns.inverse[column]))
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def _near_cosine(
+    rows: Side, i: int, row_scratch: np.ndarray, columns: Side, j: int, column_scratch: np.ndarray
+) -> np.float32:
+    """The same in float32, in any order of summation."""
+    row, column = rows.places[i], columns.places[j]
+    left = _widened(rows.stored, row, row_scratch)
+    right = _widened(columns.stored, column, column_scratch)
+    product = np.float32(0)
+    for n in range(left.shape[0]):
+        product += left[n] * right[n]
+    return np.float32(product * (rows.inverse[row] * columns.inverse[column]))
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _scratch(side: Side) -> np.ndarray:
+    return np.empty(side.stored.shape[1], np.float32)
+
+
+def _widened(stored: np.ndarray, row: int, scratch: np.ndarray) -> np.ndarray:
+    """A stored row as float32: itself, or half floats widened into `scratch`."""
+    raise NotImplementedError("only compiled code calls this")
+
+
+@overload(_widened, inline="always")
+def _widened_compiled(stored, row, scratch):  # type: ignore[no-untyped-def]
+    if stored.dtype == nb.float32:
+        return lambda stored, row, scratch: stored[row]
+
+    def widen(stored, row, scratch):  # type: ignore[no-untyped-def]
+        bits = scratch.view(np.uint32)
+        for j in range(stored.shape[1]):
+            half = np.uint32(stored[row, j])
+            bits[j] = ((half & np.uint32(0x7FFF)) << np.uint32(13)) | ((half & np.uint32(0x8000)) << np.uint32(16))
+        for j in range(stored.shape[1]):
+            scratch[j] *= np.float32(2.0**112)  # the difference of the exponents' bias: exact, subnormals included
+        return scratch
+
+    return widen

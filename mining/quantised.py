@@ -1,0 +1,200 @@
+"""The exact graph of a cell from int8 products, which run several times as fast as float32 ones.
+
+A unit vector is held as int8 codes times a scale; what rounding took away has a known length r. By Cauchy-Schwarz the
+product of two such vectors is within r + s + rs of their cosine: a bound that needs no assumption. Whatever it does not
+rule out gets its canonical cosine, so the graph is the one that float32 products give, bit for bit. Vectors that round
+badly (a few large dimensions, a common direction) leave too much: then this pass gives up after a block or so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from mining.bytewise import (
+    LOWEST,
+    Candidates,
+    Side,
+    collect,
+    group_by,
+    prune,
+    raise_columns,
+    raise_rows,
+    round_rows,
+    settle,
+    tighten,
+    tighten_columns,
+)  # fmt: skip
+from mining.graph import Graph, Neighbours
+from mining.proposals import Blocks, Report, error_bound
+from mining.selection import MISSING
+from mining.threads import Threads
+from mining.vectors import Vectors
+
+_LEAST_ROWS = 2048  # below, floors are too weak to rule much out, and float32 is fast enough
+_MOST_NEIGHBOURS = 32
+_CANDIDATE_BYTES = 28  # row, column and score, and its number in the orders by row and by column
+_ROUND_ROWS = 1024
+
+
+def int8_is_fast() -> bool:
+    """Whether this CPU multiplies bytes in hardware and torch makes use of it."""
+    return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
+
+
+def quantised_cell(
+    source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads, report: Report
+) -> Graph | None:
+    """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels."""
+    rows, columns = _side(source, k), _side(target, k)
+    if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
+        return None
+    search = _Search(source, rows, target, columns, blocks, pool)
+    done = 0.0
+    for top in range(0, len(rows.places), blocks.rows):
+        height = search.begin_rows(top)
+        for left in range(0, len(columns.places), blocks.columns):
+            width = min(blocks.columns, len(columns.places) - left)
+            if not search.block(top, height, left, width):
+                report(-done)
+                return None
+            report(float(height) * width * source.dim)
+            done += float(height) * width * source.dim
+    return search.settled()
+
+
+def _side(vectors: Vectors, k: int) -> Side:
+    """Nothing known yet; rows kept out of the graph are left out."""
+    places = np.flatnonzero(np.isfinite(vectors.inverse_norms)).astype(np.int32)
+    stored = np.asarray(vectors.stored)
+    return Side(
+        stored=stored if stored.dtype == np.float32 else stored.view(np.uint16),
+        inverse=vectors.inverse_norms,
+        places=places,
+        scales=np.zeros(len(places), np.float32),
+        reaches=np.zeros(len(places), np.float32),
+        tops=np.full((len(places), k), LOWEST),
+        least=np.full(len(places), LOWEST),
+        floors=np.full(len(places), LOWEST),
+    )
+
+
+class _Search:
+    """One pass over the blocks of a cell: floors rise, candidates gather, and are settled at the end."""
+
+    def __init__(
+        self, source: Vectors, rows: Side, target: Vectors, columns: Side, blocks: Blocks, pool: Threads
+    ) -> None:
+        self._source, self._rows, self._target, self._columns, self._pool = source, rows, target, columns, pool
+        self._slack = np.float32(error_bound(source.dim))
+        height, width = min(blocks.rows, len(rows.places)), min(blocks.columns, len(columns.places))
+        self._row_codes = torch.empty((height, source.dim), dtype=torch.int8)
+        self._column_codes = torch.empty((len(columns.places), source.dim), dtype=torch.int8)
+        _round(target, columns, 0, self._column_codes, pool)
+        self._product = torch.empty(height * width, dtype=torch.int32)
+        self._group = max(8, 256 // rows.tops.shape[1])  # rows whose best product counts for a column's floor
+        self._maxima = np.empty((pool.count, -(-(height // pool.count + 1) // self._group), width), np.float32)
+        self._row_cosines = np.full_like(rows.tops, LOWEST)
+        self._column_cosines = np.full((pool.count, *columns.tops.shape), LOWEST)
+        # Float32 panels, which `knn.plan_cells` makes room for, would take so much more than the codes.
+        capacity = 7 * source.dim * len(columns.places) // _CANDIDATE_BYTES // pool.count
+        shape = pool.count, capacity
+        self._lists = Candidates(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float32))
+        self._counts = np.zeros(pool.count, np.int64)
+
+    def begin_rows(self, top: int) -> int:
+        """Round the next rows; how many there are."""
+        height = min(len(self._row_codes), len(self._rows.places) - top)
+        _round(self._source, self._rows, top, self._row_codes[:height], self._pool)
+        return height
+
+    def block(self, top: int, height: int, left: int, width: int) -> bool:
+        """Multiply one block and gather its candidates; False when they are too many."""
+        product = self._product[: height * width].view(height, width)
+        torch._int_mm(self._row_codes[:height], self._column_codes[left : left + width].T, out=product)
+        block = product.numpy()
+        maxima = self._maxima[:, :, :width]
+        maxima.fill(LOWEST)
+
+        def rows(thread: int, start: int, stop: int) -> None:
+            raise_rows(block[start:stop], self._rows, top + start, self._columns, left, self._group, maxima[thread])
+
+        def columns(thread: int, start: int, stop: int) -> None:
+            raise_columns(maxima.reshape(-1, width)[:, start:stop], self._columns, left + start, left + stop)
+
+        def rows_again(thread: int, start: int, stop: int) -> None:
+            by_row, by_column = self._row_cosines, self._column_cosines[thread]
+            tighten(block[start:stop], self._rows, top + start, by_row, self._columns, left, by_column, self._slack)
+
+        def columns_again(thread: int, start: int, stop: int) -> None:
+            tighten_columns(self._column_cosines, self._columns, left + start, left + stop)
+
+        def candidates(thread: int, start: int, stop: int) -> None:
+            room[thread] = self._gather(thread, block[start:stop], top + start, left)
+
+        room = [True] * self._pool.count
+        for size, work in (
+            (height, rows), (width, columns), (height, rows_again), (width, columns_again), (height, candidates),
+        ):  # fmt: skip
+            self._pool.over_rows(size, work)
+        return all(room)
+
+    def _gather(self, thread: int, block: np.ndarray, top: int, left: int) -> bool:
+        """Append a thread's candidates of a block; False when there is no room for them."""
+        found, row = Candidates(*(lists[thread] for lists in self._lists)), 0
+        while row < len(block):
+            row, count = collect(block, row, self._rows, top, self._columns, left, found, self._counts[thread])
+            if row < len(block):
+                count = prune(found, count, self._rows, self._columns)
+                if count + 2 * block.shape[1] > len(found.rows):
+                    return False
+            self._counts[thread] = count
+        return True
+
+    def settled(self) -> Graph:
+        """Canonical neighbours of both sides from the candidates."""
+        del self._row_codes, self._column_codes, self._product, self._maxima
+        by_row, by_column = self._lists, Candidates(self._lists.columns, self._lists.rows, self._lists.scores)
+        return Graph(
+            self._settle(by_row, self._source, self._rows, self._target, self._columns),
+            self._settle(by_column, self._target, self._columns, self._source, self._rows),
+        )
+
+    def _settle(self, lists: Candidates, x: Vectors, side: Side, y: Vectors, other: Side) -> Neighbours:
+        """The neighbours of the side that the candidates' `rows` are of."""
+        starts, order = group_by(lists.rows, lists.columns, lists.scores, self._counts, side, other)
+        scores = np.full(side.tops.shape, -np.inf, np.float32)
+        places = np.full(side.tops.shape, MISSING, np.int32)
+
+        def work(thread: int, start: int, stop: int) -> None:
+            flat = lists.columns.ravel(), lists.scores.ravel()
+            settle(side, other, starts, order, *flat, start, stop, self._slack, scores, places)
+
+        self._pool.over_rows(len(side.places), work)
+        best = Neighbours.none(len(x), side.tops.shape[1])
+        best.scores[side.places] = scores
+        best.ids[side.places] = np.where(places == MISSING, MISSING, y.ids[places])
+        return best
+
+
+def _round(vectors: Vectors, side: Side, first: int, codes: torch.Tensor, pool: Threads) -> None:
+    """Write the codes of a side's rows from `first` on, and note their scales and reaches."""
+    slack = error_bound(vectors.dim) / 2
+
+    def work(thread: int, start: int, stop: int) -> None:
+        for begin in range(start, stop, _ROUND_ROWS):
+            end = min(begin + _ROUND_ROWS, stop)
+            part = slice(first + begin, first + end)
+            places = side.places[part]
+            rows = vectors.stored[_as_slice(places)].astype(np.float32, copy=False)
+            lost = side.reaches[part]
+            round_rows(rows, side.inverse[places], codes[begin:end].numpy(), side.scales[part], lost)
+            lost += lost**2 / 2 + slack  # rs <= rr / 2 + ss / 2, so that the bound is a sum of one term from each
+
+    pool.over_rows(len(codes), work)
+
+
+def _as_slice(places: np.ndarray) -> np.ndarray | slice:
+    """Rows that follow each other as a slice, which copies nothing."""
+    following = len(places) > 0 and places[-1] - places[0] + 1 == len(places)
+    return slice(int(places[0]), int(places[-1]) + 1) if following else places
