@@ -11,7 +11,21 @@ import typer
 
 from encoder.errors import InputError as EncoderInputError
 from mining.errors import InputError as MiningInputError
-from pipelines.commands import compare, demo, embed, export, graph, import_, loop, mine, mine_vectors, prepare, train
+from pipelines.commands import (
+    compare,
+    demo,
+    embed,
+    export,
+    graph,
+    import_,
+    loop,
+    mine,
+    mine_vectors,
+    prepare,
+    report,
+    review,
+    train,
+)
 from pipelines.commands import eval as eval_
 
 app = typer.Typer(
@@ -28,6 +42,8 @@ app.command("embed")(embed.command)
 app.command("graph")(graph.command)
 app.command("mine")(mine.command)
 app.command("mine-vectors")(mine_vectors.command)
+app.command("report")(report.command)
+app.command("review")(review.command)
 app.command("train")(train.command)
 app.command("compare")(compare.command)
 app.command("loop")(loop.command)

@@ -48,6 +48,7 @@ class JobSettings(BaseModel):
     retrieval: Retrieval = Retrieval.max
     threshold: ThresholdSettings = ThresholdSettings()
     seed: str | None = Field(default=None, description="known translations for a target precision")
+    pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
     filters: FilterSettings = FilterSettings()
     rows_per_shard: int = Field(default=131_072, ge=1)
     device: str = "auto"
@@ -55,7 +56,7 @@ class JobSettings(BaseModel):
 
     @model_validator(mode="after")
     def _seed(self) -> JobSettings:
-        if (self.threshold.precision is None) != (self.seed is None):
+        if self.threshold.precision is not None and self.seed is None:
             raise ValueError("a target precision and seed pairs to calibrate it with go together")
         return self
 
@@ -129,7 +130,7 @@ def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list
         graph=join(settings.work, "graph"),
         source=everything[0::2],
         target=everything[1::2],
-        out=join(settings.work, "pairs"),
+        out=join(settings.work, settings.pairs),
         margin=settings.margin,
         retrieval=settings.retrieval,
         threshold=threshold,

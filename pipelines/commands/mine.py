@@ -13,6 +13,7 @@ from pipelines.commands.options import (
     RunnerOption,
     RunnerSetOption,
     ThreadsOption,
+    ThresholdFromOption,
     quiet_beam,
     read_filters,
 )
@@ -47,6 +48,7 @@ def command(
     gold: Annotated[str | None, typer.Option(help="Tune the threshold on true pairs (ids or sentences).")] = None,
     target_precision: Annotated[float | None, typer.Option(help="Aim at this precision; needs --seed-pairs.")] = None,
     seed_pairs: Annotated[str | None, typer.Option(help="Known translations, source TAB target, 80 or more.")] = None,
+    threshold_from: ThresholdFromOption = None,
     filters: Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")] = "standard",
     rejected: Annotated[str | None, typer.Option(help="Write the pairs that filters drop here, with why.")] = None,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
@@ -59,7 +61,8 @@ def command(
 ) -> None:
     """Mine translation pairs from text: prepare, embed, graph and mine in one command.
 
-    Run again to continue after an interruption: whatever is complete in --work is kept.
+    Run again to continue after an interruption: whatever is complete in --work is kept. With --threshold-from all
+    other options stay those of the mine that was reviewed; its pairs stay, too.
 
     Example: twinlode mine --src en.txt.gz --tgt 'de/*.txt.zst' --src-lang en --tgt-lang de --encoder runs/small/best
     --out pairs.tsv --work work
@@ -68,9 +71,11 @@ def command(
     from rich.console import Console
 
     from encoder.settings import validate_settings
+    from mining.errors import InputError
     from mining.files import require_writable
     from pipelines.export import check_target, export_pairs
     from pipelines.job import JobSettings, mine_corpora
+    from pipelines.review.result import reviewed_threshold
     from pipelines.runners import load_runner, require_reachable
 
     read: dict[str, Any] = {"format": format, "column": column, "ref_column": ref_column, "max_chars": max_chars}
@@ -78,7 +83,7 @@ def command(
         name: {"inputs": files, "read": read | {"lang": lang}, "lang_filter": lang_filter}
         for name, files, lang in (("source", src, src_lang), ("target", tgt, tgt_lang))
     }
-    tree = sides | {
+    tree: dict[str, Any] = sides | {
         "encoder": encoder,
         "work": work,
         "dtype": dtype,
@@ -88,11 +93,19 @@ def command(
         "retrieval": retrieval,
         "threshold": {"at_least": threshold, "top": top, "gold": gold, "precision": target_precision},
         "seed": seed_pairs,
+        "pairs": "pairs",
         "filters": read_filters(filters),
         "rows_per_shard": rows_per_shard,
         "device": device,
         "threads": threads,
     }
+    if threshold_from is not None:
+        if any(choice is not None for choice in (threshold, top, gold)):
+            raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
+        # The plants of a reviewed mine are in its graph; what they say of the threshold gives way to the review.
+        tree |= {"threshold": {"at_least": reviewed_threshold(threshold_from)}, "pairs": "pairs-reviewed"}
+    elif seed_pairs is not None and target_precision is None:
+        raise InputError("--seed-pairs needs --target-precision: the seed calibrates its threshold")
     settings = validate_settings(JobSettings, tree, "mine")
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [out, *filter(None, [rejected, gold, seed_pairs])])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipelines.commands.options import ThresholdFromOption
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -48,6 +50,7 @@ def command(
         str | None, typer.Option(help="Vectors of the seed sources, unless the seed stands in the texts.")
     ] = None,
     seed_tgt_vectors: Annotated[str | None, typer.Option(help="Vectors of the seed targets.")] = None,
+    threshold_from: ThresholdFromOption = None,
     search: Annotated[str, typer.Option(help="exact, approximate, or auto: exact up to 10^12 comparisons.")] = "auto",
     memory: Annotated[str, typer.Option(help="Memory to use besides mapped files.")] = "4GiB",
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
@@ -83,9 +86,12 @@ def command(
     from mining.miner import MineSettings, build_graph, mine_sides, pairs_table, plant_seed
     from mining.pair_formats import format_of, write_pairs
     from mining.retrieval import candidates as all_candidates
+    from pipelines.review.result import reviewed_threshold
 
-    if sum(choice is not None for choice in (threshold, top, gold, target_precision)) > 1:
-        raise InputError("give only one of --threshold, --top, --gold and --target-precision")
+    if sum(choice is not None for choice in (threshold, top, gold, target_precision, threshold_from)) > 1:
+        raise InputError("give only one of --threshold, --top, --gold, --target-precision and --threshold-from")
+    if threshold_from is not None:
+        threshold = reviewed_threshold(threshold_from)
     if (seed_pairs is None) != (target_precision is None):
         raise InputError("--target-precision and --seed-pairs go together: the seed calibrates the threshold")
     if curve is not None and gold is None and target_precision is None:

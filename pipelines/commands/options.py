@@ -18,6 +18,10 @@ DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of each worker; all cores unless told.")]
 DtypeOption = Annotated[str, typer.Option(help="Type of stored vectors: float32, or float16 for half the disk.")]
 
+ThresholdFromOption = Annotated[
+    str | None, typer.Option(help="Take the threshold from a review: the review.json that `twinlode review` writes.")
+]
+
 
 def quiet_beam() -> None:
     """Beam warns of optional packages when it is imported."""

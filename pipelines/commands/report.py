@@ -1,0 +1,35 @@
+"""`twinlode report`: a work folder as one HTML page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import quiet_beam
+from pipelines.report import PAIRS
+
+
+def command(
+    workdir: Annotated[str, typer.Argument(help="The --work folder of a mine, or the folder of a demo or a loop.")],
+    out: Annotated[str | None, typer.Option(help="Where to write it; WORKDIR/report.html unless told.")] = None,
+    pairs: Annotated[int, typer.Option(help="Pairs in the page, sampled evenly over score bands.", min=0)] = PAIRS,
+) -> None:
+    """Write everything about the mines of a folder into one HTML page that works offline.
+
+    Scores, yield, precision, what was dropped and why, the pairs themselves with a search box, lengths, hubs, sources,
+    rounds of a loop, settings and lineage.
+
+    Example: twinlode report work
+    """
+    quiet_beam()
+    from rich.console import Console
+
+    from mining.files import resolve
+    from pipelines.commands.mine import show
+    from pipelines.report import write_report
+
+    with Console(stderr=True).status("reading the mines"):
+        written = write_report(workdir, out, pairs)
+    filesystem, path = resolve(written)
+    show("report", [("page", written), ("size", f"{filesystem.size(path) / 1e6:.1f} MB")])

@@ -1,0 +1,52 @@
+"""`twinlode review`: a person marks sampled pairs, and a threshold comes out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import quiet_beam
+
+
+def command(
+    workdir: Annotated[str, typer.Argument(help="The --work folder of a mine.")],
+    precision: Annotated[float, typer.Option(help="The precision that the threshold shall reach.")] = 0.9,
+    sample: Annotated[int, typer.Option(help="Pairs to mark; fixed when the review begins.", min=10)] = 200,
+    port: Annotated[int, typer.Option(help="Port of the page on this machine; 0 takes any.")] = 0,
+) -> None:
+    """Mark sampled pairs right or wrong on a local web page: y, n, s to skip, u to undo.
+
+    The marks become a precision curve and a threshold in WORKDIR/review.json, for `mine --threshold-from`. Every key
+    press is on disk at once; stop with Ctrl-C and go on whenever you like.
+
+    Example: twinlode review work --precision 0.95
+    """
+    quiet_beam()
+    from rich.console import Console
+
+    from mining.errors import InputError
+    from pipelines.commands.mine import show
+    from pipelines.review.server import ReviewServer
+    from pipelines.review.session import Session
+
+    if not 0 < precision <= 1:
+        raise InputError(f"--precision {precision:g}: it must be above 0 and at most 1")
+    session = Session(workdir, sample, precision)
+    with ReviewServer(session, port) as server:
+        Console(stderr=True).print(
+            f"open {server.url} in a browser on this machine; Ctrl-C ends the review", style="bold"
+        )
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+    result = session.result
+    kept = f"{result.threshold:.4f}, keeps {result.kept:,} pairs" if result.threshold is not None else "none reaches it"
+    rows = [
+        ("right", f"{result.right:,}"),
+        ("wrong", f"{result.wrong:,}"),
+        ("skipped", f"{result.skipped:,}"),
+        (f"threshold for {result.wanted:.0%}", kept),
+        ("saved in", session.result_url),
+    ]
+    show("reviewed", rows)

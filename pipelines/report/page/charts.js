@@ -1,0 +1,43 @@
+"use strict";
+// Draws Vega-Lite specifications in the colours of the page, again whenever those change.
+const drawn = new Map();
+
+function isDark() {
+  const asked = document.documentElement.dataset.theme;
+  return asked ? asked === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function chartConfig() {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
+  const soft = colour("--soft"), line = colour("--line");
+  return {
+    background: "transparent", font, view: { stroke: null },
+    axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 11,
+      titleFontSize: 12, titleFontWeight: 500, labelFont: font, titleFont: font, labelOverlap: "greedy", labelSeparation: 6 },
+    legend: { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500, symbolType: "square" },
+    range: { category: isDark() ? ["#6aa9f0", "#57c294", "#f0b95f", "#d98be8"] : ["#2f7fd8", "#2f9e6e", "#d9822b", "#a854c4"] },
+  };
+}
+
+async function draw(element, spec) {
+  const before = drawn.get(element);
+  if (before && before.view) before.view.finalize();
+  drawn.set(element, { spec, view: null });
+  const options = { actions: false, renderer: "svg", config: chartConfig(), tooltip: { theme: isDark() ? "dark" : "light" } };
+  const result = await vegaEmbed(element, spec, options);
+  drawn.set(element, { spec, view: result.view });
+}
+
+function redraw() {
+  for (const [element, { spec }] of drawn) draw(element, spec);
+}
+
+function followTheme(button) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    redraw();
+  });
+}

@@ -1,0 +1,250 @@
+"""A mine as the page shows it: tiles, panels of charts with a sentence each, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from pipelines.datasets import Dataset, flat
+from pipelines.report import charts
+from pipelines.report.charts import Line, Rows
+from pipelines.report.figures import (
+    TEXTS,
+    Gold,
+    Sample,
+    SourceCount,
+    Stage,
+    against_gold,
+    funnel,
+    lengths,
+    sample,
+    scores_of,
+    source_counts,
+)
+from pipelines.report.hubs import FACTOR, SideHubs, find_hubs
+from pipelines.report.mines import Mine
+from pipelines.report.panels import Panel
+from pipelines.score_curve import histogram, thinned
+
+
+class Ancestor(NamedTuple):
+    """A dataset that the pairs rest on."""
+
+    what: str
+    url: str
+    rows: int | None
+    fingerprint: str
+
+
+class View(NamedTuple):
+    """Everything that is shown of one mine."""
+
+    name: str
+    langs: tuple[str, str]
+    tiles: list[tuple[str, str]]
+    summary: dict[str, str]
+    panels: dict[str, Panel]
+    stages: list[Stage]
+    hubs: list[SideHubs]
+    sources: list[SourceCount]
+    settings: list[tuple[str, str]]
+    lineage: list[Ancestor]
+    pairs: dict[str, Any]
+    shown: int
+    total: int
+
+
+def view(mine: Mine, most_pairs: int) -> View:
+    """Read a mine and draw it."""
+    scores = scores_of(mine.pairs)
+    chosen = sample(mine, scores, most_pairs)
+    gold = against_gold(mine, scores)
+    hubs, stages = find_hubs(mine), funnel(mine)
+    panels = [
+        _histogram(mine, scores, chosen),
+        *_by_threshold(mine, scores, gold),
+        _precision_recall(mine, gold),
+        Panel(
+            "funnel", "What was dropped, and why", "Every row is accounted for, stage by stage.", charts.funnel(stages)
+        ),
+        _lengths(mine, chosen),
+        _hubs(hubs),
+    ]
+    return View(
+        name=mine.name,
+        langs=(mine.source.lang, mine.target.lang),
+        tiles=_tiles(mine, gold),
+        summary=_summary(mine, gold),
+        panels={panel.key: panel for panel in panels},
+        stages=stages,
+        hubs=hubs,
+        sources=source_counts(mine),
+        settings=[(key, str(value)) for key, value in flat(mine.pairs.manifest.request.configuration).items()],
+        lineage=list(_lineage(mine)),
+        pairs=_pairs(chosen),
+        shown=len(chosen.table),
+        total=chosen.total,
+    )
+
+
+def _histogram(mine: Mine, scores: np.ndarray, chosen: Sample) -> Panel:
+    title = "Scores"
+    if mine.curve is None or not mine.curve.counts:
+        if not len(scores):
+            return Panel("histogram", title, "No pair was kept, so there are no scores to show.")
+        edges, counts = histogram(scores)
+        note = "Kept pairs only: this mine was made before scores below the threshold were recorded."
+        return Panel("histogram", title, note, charts.histogram(edges, {charts.KEPT: np.array(counts)}, mine.threshold))
+    edges = mine.curve.edges
+    everything = np.array(mine.curve.counts)
+    kept, filtered = (_counted(part, edges) for part in (scores, scores_of(mine.pairs, rejected=True)))
+    parts: dict[str, np.ndarray] = {charts.KEPT: kept}
+    sentence = "Every matched pair by its score, and what became of it."
+    if chosen.right is not None and len(chosen.table) == chosen.total:
+        right = _counted(scores[chosen.right], edges)
+        parts = {charts.RIGHT: right, charts.WRONG: kept - right}
+        sentence = "Every matched pair by its score; those kept are compared with the true alignment."
+    below = np.maximum(everything - kept - filtered, 0)
+    parts |= {name: rows for name, rows in ((charts.FILTERED, filtered), (charts.BELOW, below)) if rows.any()}
+    return Panel("histogram", title, sentence, charts.histogram(edges, parts, mine.threshold))
+
+
+def _counted(scores: np.ndarray, edges: list[float]) -> np.ndarray:
+    return np.histogram(np.clip(scores.astype(np.float64), edges[0], edges[-1]), edges)[0]
+
+
+def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Panel]:
+    """Yield, and precision as far as anything is known of it."""
+    curve = mine.curve
+    rows = thinned(len(scores))
+    threshold, kept = (curve.threshold, curve.kept) if curve else (scores[rows].tolist(), (rows + 1).tolist())
+    spec = charts.kept_by_threshold(threshold, kept, mine.threshold) if len(threshold) else None
+    sentence = "How many matched pairs each threshold would keep, before filters."
+    panels = [Panel("yield", "Yield", sentence if spec else "No pair was matched, so there is nothing to keep.", spec)]
+    lines = []
+    if curve is not None and curve.basis == "calibration":
+        bounds = (curve.precision_low, curve.precision_high)
+        lines.append(Line("estimate by planted pairs", curve.threshold, curve.precision, *bounds))
+    if curve is not None and curve.basis == "gold":
+        lines.append(Line("on the gold pairs", curve.threshold, curve.precision))
+    if mine.review is not None and mine.review.curve.threshold:
+        review = mine.review.curve
+        bounds = (review.precision_low, review.precision_high)
+        lines.append(Line("estimate by review", review.threshold, review.precision, *bounds))
+    if gold is not None and (curve is None or curve.basis != "gold"):
+        some = thinned(len(gold.curve.threshold))
+        lines.append(
+            Line("truth, of pairs kept", *(c[some].tolist() for c in (gold.curve.threshold, gold.curve.precision)))
+        )
+    if not lines:
+        missing = (
+            "Nothing is known of precision: mine with --target-precision and --seed-pairs or with --gold, or mark some "
+            "pairs with `twinlode review`."
+        )
+        return [*panels, Panel("precision", "Precision", missing)]
+    told = "The share of right pairs above each threshold; bands hold 90% of what is likely."
+    return [*panels, Panel("precision", "Precision", told, charts.precision_by_threshold(lines, mine.threshold))]
+
+
+def _precision_recall(mine: Mine, gold: Gold | None) -> Panel:
+    title, lines = "Precision and recall", {}
+    if mine.curve is not None and mine.curve.basis != "none" and mine.curve.threshold:
+        name = "estimate by planted pairs" if mine.curve.basis == "calibration" else "on the gold pairs"
+        lines[name] = (mine.curve.recall, mine.curve.precision, mine.curve.threshold)
+    if gold is not None and (mine.curve is None or mine.curve.basis != "gold"):
+        some = thinned(len(gold.curve.threshold))
+        columns = (gold.curve.recall, gold.curve.precision, gold.curve.threshold)
+        lines["truth, of pairs kept"] = tuple(column[some].tolist() for column in columns)
+    if not lines:
+        return Panel("recall", title, "There are neither gold nor planted pairs here, so recall is not known.")
+    return Panel(
+        "recall", title, "One point a threshold; the best corner is top right.", charts.precision_recall(lines)
+    )
+
+
+def _lengths(mine: Mine, chosen: Sample) -> Panel:
+    if not len(chosen.table):
+        return Panel("lengths", "Lengths", "No pair was kept, so there are no lengths to compare.")
+    points: Rows = [
+        {"source": max(left, 1), "target": max(right, 1), "score": round(score, 4)}
+        for left, right, score in lengths(chosen.table)
+    ]
+    names = (mine.source.lang or "source", mine.target.lang or "target")
+    sentence = "Translations are of similar length: what lies far from the cloud deserves a look."
+    return Panel("lengths", "Lengths", sentence, charts.length_scatter(points, names))
+
+
+def _hubs(sides: list[SideHubs]) -> Panel:
+    if not sides:
+        return Panel("hubs", "Hubs", "The graph is no longer there, so hubs cannot be counted.")
+    shares = " and ".join(f"{100 * side.hubness.places_of_hubs:.1f}% of places in {side.side}" for side in sides)
+    sentence = (
+        f"How often a sentence is among the {sides[0].k} nearest of others. Hubs (over {FACTOR:g} k) take {shares}."
+    )
+    return Panel("hubs", "Hubs", sentence, charts.occurrences(sides))
+
+
+def _summary(mine: Mine, gold: Gold | None) -> dict[str, str]:
+    """The line of a mine in the table of all mines."""
+    measures = mine.pairs.manifest.measures
+    rows = {
+        "source": f"{mine.source.sentences.rows:,}" if mine.source.sentences else "–",
+        "target": f"{mine.target.sentences.rows:,}" if mine.target.sentences else "–",
+        "pairs": f"{mine.pairs.rows:,}",
+        "threshold": f"{mine.threshold:.3f}" if mine.threshold is not None else "–",
+        "estimated precision": f"{100 * measures['precision']:.1f}%" if "true_pairs" in measures else "–",
+    }
+    truth = gold.metrics if gold else None
+    for name in ("precision", "recall", "f1"):
+        rows[f"true {name}" if name != "f1" else "F1"] = f"{100 * getattr(truth, name):.1f}%" if truth else "–"
+    return rows
+
+
+def _tiles(mine: Mine, gold: Gold | None) -> list[tuple[str, str]]:
+    names = {"source": mine.source.lang or "source", "target": mine.target.lang or "target"}
+    tiles = [(f"{names[key]} sentences" if key in names else key, value) for key, value in _summary(mine, gold).items()]
+    if mine.review is not None:
+        marked = mine.review.right + mine.review.wrong
+        tiles.append(("reviewed", f"{marked:,} pairs, {100 * mine.review.right / max(marked, 1):.0f}% right"))
+    return [(name, value) for name, value in tiles if value != "–"]
+
+
+def _lineage(mine: Mine) -> Iterator[Ancestor]:
+    datasets: list[tuple[str, Dataset | None]] = [("pairs", mine.pairs), ("graph", mine.graph)]
+    for side, name in zip(mine.sides, ("source", "target"), strict=True):
+        datasets += [
+            (f"{name} vectors", side.vectors),
+            (f"{name} sentences", side.sentences),
+            (f"{name} plants", side.plants),
+        ]
+    for what, dataset in datasets:
+        if dataset is not None:
+            yield Ancestor(what, dataset.url, dataset.rows, dataset.fingerprint)
+    vectors = mine.source.vectors or mine.target.vectors
+    if vectors is not None:
+        encoder = vectors.manifest.request.configuration.get("encoder")
+        yield Ancestor("encoder", f"dim {vectors.manifest.request.configuration.get('dim')}", None, str(encoder))
+    for side, name in zip(mine.sides, ("source", "target"), strict=True):
+        for given in side.sentences.manifest.request.inputs if side.sentences else ():
+            yield Ancestor(f"{name} input", given.name, None, given.fingerprint)
+
+
+def _pairs(chosen: Sample) -> dict[str, Any]:
+    """The sampled pairs as columns: shorter than rows, and quick to search."""
+    table = chosen.table
+    columns: dict[str, Any] = {"src": table[TEXTS[0]].to_pylist(), "tgt": table[TEXTS[1]].to_pylist()}
+    if len(table):
+        columns["score"] = [round(score, 4) for score in table["score"].to_pylist()]
+        for side in ("src", "tgt"):
+            files = pc.dictionary_encode(table[f"{side}_source"].combine_chunks())
+            columns[f"{side}Files"] = files.dictionary.to_pylist()
+            columns[f"{side}File"] = files.indices.to_pylist()
+            columns[f"{side}Line"] = table[f"{side}_line"].to_pylist()
+    columns["band"] = chosen.numbers.tolist()
+    columns["bands"] = [chosen.bands.label(band) for band in range(len(chosen.bands.counts))]
+    columns["counts"] = chosen.bands.counts.tolist()
+    columns["right"] = None if chosen.right is None else chosen.right.tolist()
+    return columns

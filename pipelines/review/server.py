@@ -1,0 +1,148 @@
+"""The page of a review, served to this machine only.
+
+A web page of somebody else must not be able to read pairs or set marks through the browser: the server listens on the
+loopback address, answers only requests that name it as their host (a foreign name that resolves here, DNS rebinding, is
+refused), and takes changes only as JSON from its own page.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mining.errors import InputError
+from pipelines.report.page import asset, render, script_json, vega_bundle
+from pipelines.review.marks import Verdict
+from pipelines.review.session import Session
+
+HOST = "127.0.0.1"
+_MOST_BYTES = 10_000
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class MarkRequest(BaseModel):
+    """What the page sends on a key press."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["mark", "undo", "want"]
+    pair: str = ""
+    verdict: Verdict = "skip"
+    precision: float = Field(0.9, gt=0, le=1)
+
+
+class ReviewServer(ThreadingHTTPServer):
+    """One review; port 0 takes any that is free."""
+
+    daemon_threads = True
+
+    def __init__(self, session: Session, port: int) -> None:
+        self.session = session
+        try:
+            super().__init__((HOST, port), _Handler)
+        except OSError as error:
+            raise InputError(f"port {port} cannot be used ({error.strerror}); give another --port, or 0") from None
+        self.hosts = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server_port}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ReviewServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self._is_foreign():
+            return self._refuse("this address is not the one of the review")
+        session = self.server.session
+        if self.path == "/":
+            return self._send(HTTPStatus.OK, "text/html", _page(session))
+        if self.path == "/state":
+            return self._json(session.state())
+        if self.path == "/chart":
+            return self._json(session.chart())
+        if self.path == "/vega.js":
+            return self._send(HTTPStatus.OK, "text/javascript", vega_bundle())
+        if self.path in ("/charts.js", "/review.js"):
+            script = asset("charts.js") if self.path == "/charts.js" else _own("review.js")
+            return self._send(HTTPStatus.OK, "text/javascript", script)
+        return self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), _MOST_BYTES))
+        if self._is_foreign():
+            return self._refuse("changes are taken from the page of the review only")
+        if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":
+            return self._refuse("changes are taken as JSON only")
+        try:
+            self._act(MarkRequest.model_validate_json(body))
+        except (ValidationError, InputError) as error:
+            return self._send(HTTPStatus.BAD_REQUEST, "text/plain", str(error).splitlines()[0])
+        return self._json(self.server.session.state())
+
+    def _act(self, request: MarkRequest) -> None:
+        session = self.server.session
+        if request.action == "mark":
+            session.mark(request.pair, request.verdict)
+        elif request.action == "undo":
+            session.undo()
+        else:
+            session.want(request.precision)
+
+    def _is_foreign(self) -> bool:
+        origin = self.headers.get("Origin")
+        own = {f"http://{host}" for host in self.server.hosts}
+        return self.headers.get("Host") not in self.server.hosts or (origin is not None and origin not in own)
+
+    def _refuse(self, why: str) -> None:
+        self._send(HTTPStatus.FORBIDDEN, "text/plain", why)
+
+    def _json(self, value: Any) -> None:
+        self._send(HTTPStatus.OK, "application/json", json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        data = text.encode()
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(data)),
+            "Content-Security-Policy": _POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """The terminal is for the command."""
+
+
+def _page(session: Session) -> str:
+    sample = session.sample
+    data = {"langs": sample.langs, "pairs": [pair.model_dump(include={"key", "src", "tgt"}) for pair in sample.sampled]}
+    floor = session.mine.threshold
+    return render(
+        _own("review.html.j2"),
+        workdir=session.mine.folder,
+        data=script_json(data),
+        result_url=session.result_url,
+        total=sum(sample.counts),
+        floor=f"{floor:.3f}" if floor is not None else None,
+    )
+
+
+def _own(name: str) -> str:
+    return files("pipelines.review").joinpath(name).read_text("utf-8")

@@ -1,0 +1,88 @@
+"""One review: the sample, the marks, and what follows from them, as the page asks for it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from mining.errors import InputError
+from mining.files import local_path
+from pipelines.datasets import join
+from pipelines.report.figures import scores_of
+from pipelines.report.mines import Mine, find_mines
+from pipelines.review.estimate import Population, bands_of, estimate
+from pipelines.review.marks import MARKS, Marks, Verdict
+from pipelines.review.result import REVIEW, ReviewResult
+from pipelines.review.sample import open_sample
+
+FOLDER = "review"
+
+
+class Session:
+    """Marks go to `review/marks.jsonl` of the work folder, the result to `review.json`, at every key press."""
+
+    def __init__(self, workdir: str, size: int, wanted: float) -> None:
+        mine = the_mine(workdir)
+        folder = local_path(join(mine.folder, FOLDER))
+        if folder is None:
+            raise InputError(f"{workdir}: marks are kept beside the pairs, which must be on this machine; copy them")
+        self.mine, self.wanted = mine, wanted
+        self.sample = open_sample(mine, folder, size)
+        self.marks = Marks(Path(folder) / MARKS)
+        self._population = Population.of(scores_of(mine.pairs), bands_of(self.sample))
+        self._keys = {pair.key for pair in self.sample.sampled}
+        self._lock = threading.Lock()
+        self.result = self._conclude()
+
+    @property
+    def result_url(self) -> str:
+        return join(self.mine.folder, REVIEW)
+
+    def mark(self, pair: str, verdict: Verdict) -> None:
+        if pair not in self._keys:
+            raise InputError(f"there is no pair {pair} in this review; reload the page")
+        self.marks.add(pair, verdict)
+        self._conclude()
+
+    def undo(self) -> None:
+        self.marks.undo()
+        self._conclude()
+
+    def want(self, precision: float) -> None:
+        if not 0 < precision <= 1:
+            raise InputError("the wanted precision must be above 0 and at most 1")
+        self.wanted = precision
+        self._conclude()
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows after each key press: the verdicts by pair, and the result."""
+        return {"verdicts": self.marks.verdicts(), "result": self.result.model_dump(exclude={"curve"})}
+
+    def chart(self) -> dict[str, Any] | None:
+        """The precision curve so far, None before the first mark."""
+        from pipelines.report.charts import Line, precision_by_threshold
+
+        result, curve = self.result, self.result.curve
+        if not curve.threshold:
+            return None
+        bounds = (curve.precision_low, curve.precision_high)
+        line = Line("estimate by your marks", curve.threshold, curve.precision, *bounds)
+        return precision_by_threshold([line], result.threshold)
+
+    def _conclude(self) -> ReviewResult:
+        with self._lock:
+            self.result = estimate(self.sample, self._population, self.marks.verdicts(), self.wanted)
+            self.result.write(self.mine.folder)
+            return self.result
+
+
+def the_mine(workdir: str) -> Mine:
+    """The only mine of a folder."""
+    mines = find_mines(workdir)
+    # A mine with a reviewed threshold lies beside the one that was reviewed, and holds a part of its pairs.
+    whole = [mine for mine in mines if not mine.pairs.url.endswith("-reviewed")] or mines
+    if len(whole) > 1:
+        names = ", ".join(mine.folder for mine in whole[:4])
+        raise InputError(f"{workdir} holds {len(whole)} mines; review one of them at a time, for example {names}")
+    return whole[0]
