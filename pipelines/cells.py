@@ -13,7 +13,7 @@ from mining.approximate import approximate_graph
 from mining.cell import knn_cell
 from mining.files import atomic_writer, exists
 from mining.graph import Graph, Neighbours, merge
-from mining.knn import best_device, require_fit
+from mining.knn import choose_device, require_fit
 from mining.selection import MISSING
 from mining.threads import thread_pool
 from mining.vectors import Vectors, open_vectors
@@ -68,7 +68,7 @@ def make_cell(work: Work, cell: Cell, k: int, mode: Mode, device: str, threads: 
     require_fit(source, target, k)
     if mode == "exact":
         with thread_pool(threads) as pool:
-            graph = knn_cell(source, target, k, pool=pool, device=best_device() if device == "auto" else device)
+            graph = knn_cell(source, target, k, pool=pool, device=choose_device(device))
         samples = (np.empty(0, np.int64), np.empty(0, np.int64))
         truths = (Neighbours.none(0, k), Neighbours.none(0, k))
     else:
