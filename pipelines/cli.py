@@ -18,6 +18,7 @@ from pipelines.commands import (
     export,
     graph,
     import_,
+    inspect,
     loop,
     mine,
     mine_vectors,
@@ -44,6 +45,7 @@ app.command("mine")(mine.command)
 app.command("mine-vectors")(mine_vectors.command)
 app.command("report")(report.command)
 app.command("review")(review.command)
+app.command("inspect")(inspect.command)
 app.command("train")(train.command)
 app.command("compare")(compare.command)
 app.command("loop")(loop.command)

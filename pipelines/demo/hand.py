@@ -62,6 +62,12 @@ def step_commands(place: Place, corpora: Corpora) -> list[list[str]]:
     return [*prepare, *embed, ["graph", f"{steps}/src-vectors", f"{steps}/tgt-vectors", "--out", f"{steps}/graph"]]
 
 
+def look_commands(place: Place, corpora: Corpora) -> list[list[str]]:
+    """What helps to judge the result; the last one serves a page until it is stopped."""
+    work = str(place.work(corpora.language))
+    return [["report", str(place.folder)], ["inspect", work], ["review", work]]
+
+
 def own_command(place: Place, language: str) -> list[str]:
     """The same on files of one's own."""
     files = ["--src", "yours.en.txt", "--tgt", f"yours.{language}.txt", "--src-lang", "en", "--tgt-lang", language]
@@ -86,6 +92,7 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console:
     say("Train the encoder (a finished run is not repeated; give another --out):", [train_command(place)], console)
     say("Mine one language, as above:", [mine_command(plan, place, first)], console)
     say("The stages of a mine one by one:", step_commands(place, first), console)
+    say("Write the report again, look into any folder, and judge pairs yourself:", look_commands(place, first), console)
     say("Your own two files, one sentence a line:", [own_command(place, first.language)], console)
 
 

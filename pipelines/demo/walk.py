@@ -21,6 +21,7 @@ from pipelines.demo.scores import Score, score, show_samples, show_scores
 from pipelines.export import export_pairs
 from pipelines.job import JobSettings, SideSettings, mine_corpora
 from pipelines.readers import ReadSettings
+from pipelines.report import write_report
 from pipelines.selection import ThresholdSettings
 
 _SAMPLES = 4
@@ -37,7 +38,15 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     show_scores(scores, console)
     console.print("\nSome pairs of each language, from the best score to the lowest that was kept:")
     show_samples(scores, console)
-    _heading(console, "5. By hand")
+    _heading(console, "5. Look at it")
+    with console.status("writing the report"):
+        page = write_report(str(folder))
+    console.print(
+        "One page with the scores, the precision at every threshold, what was dropped and why, and all pairs to search "
+        f"in; it works offline:\n  {Path(page).resolve().as_uri()}",
+        soft_wrap=True,
+    )
+    _heading(console, "6. By hand")
     show_commands(plan, place, corpora, console)
     console.print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all. Everything is in {folder}.")
     return scores

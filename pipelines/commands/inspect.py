@@ -1,0 +1,41 @@
+"""`twinlode inspect`: what a file or folder is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import quiet_beam
+
+
+def command(
+    path: Annotated[str, typer.Argument(help="A file, folder or URL; for Moses the part before .de and .en.")],
+    rows: Annotated[int, typer.Option(help="First rows to show.", min=0)] = 5,
+) -> None:
+    """Describe any file or folder of twinlode: what it is, rows, settings, fingerprints, first rows.
+
+    Datasets, encoders (ours, sentence-transformers, Hugging Face), graphs, pairs in every format, vectors, rounds,
+    loops, work folders.
+
+    Example: twinlode inspect work/pairs
+    """
+    quiet_beam()
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from pipelines.inspection import describe
+
+    found = describe(path, rows)
+    console = Console()
+    console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)
+    table = Table("", "", show_header=False)
+    for name, value in found.facts:
+        table.add_row(Text(name), Text(value))  # as Text, because values may hold what rich takes for markup
+    console.print(table)
+    if found.rows:
+        first = Table(*found.columns)
+        for row in found.rows:
+            first.add_row(*(Text(cell) for cell in row))
+        console.print(first)
