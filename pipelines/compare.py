@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, model_validator
 
@@ -40,6 +40,7 @@ class CompareSettings(Settings):
     """`train` is a training configuration without limits; a row replaces whole sections of it."""
 
     minutes: float = Field(gt=0, description="Training time of each row.")
+    clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are, see the limits of a training.")
     train: dict[str, Any]
     rows: tuple[Row, ...] = Field(min_length=1)
     data: str = Field(description="Root of the benchmarks' folders.")
@@ -86,7 +87,7 @@ def slug(name: str) -> str:
 
 def row_settings(settings: CompareSettings, row: Row, cache: Path) -> TrainSettings:
     """The training configuration of a row; tokens are shared by all rows."""
-    tree = settings.train | row.change | {"limits": {"minutes": settings.minutes}}
+    tree = settings.train | row.change | {"limits": {"minutes": settings.minutes, "clock": settings.clock}}
     data = tree.get("data")
     if isinstance(data, dict):
         tree["data"] = {"cache": str(cache)} | data
@@ -180,7 +181,7 @@ def write_reports(settings: CompareSettings, rows: Sequence[Finished], out: Path
     lines = table(settings, rows)
     lines.insert(1, ["---"] * len(lines[0]))
     markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    intro = f"Each row: {settings.minutes:g} minutes of training; {len(rows)} of {len(settings.rows)} rows finished."
+    intro = f"Each row: {settings.minutes:g} {settings.clock} minutes of training; {len(rows)} of {len(settings.rows)} rows finished."
     paths = out / "compare.json", out / "compare.md"
     with atomic_text(str(paths[0])) as stream:
         record = {"settings": settings.model_dump(mode="json"), "rows": [row._asdict() for row in rows]}

@@ -50,6 +50,7 @@ class LimitSettings(Settings):
     steps: int | None = Field(None, ge=1)
     epochs: float | None = Field(None, gt=0)
     minutes: float | None = Field(None, gt=0)
+    clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are: cpu adds up all threads' work.")
 
     @model_validator(mode="after")
     def _some_limit(self) -> LimitSettings:

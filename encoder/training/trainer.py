@@ -99,7 +99,7 @@ class Trainer:
     def run(self) -> Result:
         if self._job.state_path.exists():
             self._resume()
-        started = time.monotonic() - self._position.seconds
+        started = self._now() - self._position.seconds
         done = self._done()
         saved_at = self._position.step
         with ExitStack() as stack:
@@ -127,8 +127,11 @@ class Trainer:
         here, processes = distributed.rank(), distributed.world_size()
         return training_batches(task.sampler.examples, drawn, settings.batch.max_tokens, settings.seed, here, processes)
 
+    def _now(self) -> float:
+        return time.process_time() if self._settings.limits.clock == "cpu" else time.monotonic()
+
     def _tick(self, started: float) -> None:
-        seconds = distributed.same_number(time.monotonic() - started, self._job.device)
+        seconds = distributed.same_number(self._now() - started, self._job.device)
         self._position = self._position._replace(seconds=seconds)
 
     def _done(self) -> float:

@@ -51,7 +51,7 @@ def command(
         progress.close()
     written = write_reports(settings, rows, out)
     header, *lines = table(settings, rows)
-    shown = Table(title=f"{settings.minutes:g} minutes each")
+    shown = Table(title=f"{settings.minutes:g} {settings.clock} minutes each")
     for place, title in enumerate(header):
         shown.add_column(title, justify="right" if place else "left")
     for line in lines:

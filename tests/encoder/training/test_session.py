@@ -1,6 +1,7 @@
 """Whole runs on a made-up corpus: learning, determinism, resume, exclusion, bad input."""
 
 import json
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,11 @@ def test_early_stop(corpus: Path, tmp_path: Path) -> None:
     assert len(losses) == trained.result.best_step + 2
 
 
-def test_a_time_budget_plans_the_schedule(corpus: Path, tmp_path: Path) -> None:
-    trained, losses = run(corpus, tmp_path / "run", limits={"minutes": 0.01})
+@pytest.mark.parametrize("clock", ["wall", "cpu"])
+def test_a_time_budget_plans_the_schedule(corpus: Path, tmp_path: Path, clock: str) -> None:
+    now = {"wall": time.monotonic, "cpu": time.process_time}[clock]
+    started = now()
+    trained, losses = run(corpus, tmp_path / "run", limits={"minutes": 0.01, "clock": clock})
+    assert now() - started >= 0.6
     assert trained.result.position.seconds >= 0.6
     assert losses
