@@ -22,6 +22,8 @@ from encoder.tokens import Tokens
 
 # Matrices of this many rows keep a CPU core busy and still fit its cache; a GPU wants far more.
 _CPU_TOKENS, _GPU_TOKENS, _BAG_TOKENS = 2048, 32768, 1 << 18
+# A matrix product of fewer rows than this takes another path through the BLAS, and rounds otherwise.
+_FEWEST_TOKENS = 64
 
 
 @dataclass
@@ -136,7 +138,7 @@ class Encoder:
         """Vectors (n, dim) float32 of sentences that are token ids already."""
         order = np.argsort(-tokens.lengths, kind="stable")  # longest first: what does not fit memory fails at once
         ordered = tokens.take(order)
-        spans = list(plan(ordered.lengths, batch_tokens or self.batch_tokens))
+        spans = self.spans(ordered.lengths, batch_tokens)
         vectors = np.empty((len(order), self.dim), np.float32)
 
         def run(span: Span) -> int:
@@ -149,43 +151,48 @@ class Encoder:
             pass
         return vectors
 
+    def spans(self, lengths: np.ndarray, batch_tokens: int | None = None) -> list[Span]:
+        """The batches of sentences sorted by falling length; a bag sums each sentence alone, whatever is beside it."""
+        uniform = not isinstance(self.model, Bag)
+        return list(plan(lengths, batch_tokens or self.batch_tokens, uniform=uniform))
+
     def _forward(self, ordered: Tokens, span: Span, normalise: bool) -> np.ndarray:
         offsets = ordered.offsets[span.start : span.stop + 1]
-        batch = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0]).batch(self.device)
-        vectors = self.model(batch)  # (batch, dim)
+        tokens = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+        if 0 < len(tokens.ids) < _FEWEST_TOKENS:
+            tokens = Tokens.concatenate([tokens] * -(-_FEWEST_TOKENS // len(tokens.ids)))
+        vectors = self.model(tokens.batch(self.device))[: span.stop - span.start]  # (batch, dim)
         if normalise:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         return vectors.float().cpu().numpy()
 
     def _run_all(self, run: Callable[[Span], int], spans: list[Span]) -> Iterator[int]:
-        """On a CPU each core takes whole batches: no core waits for another inside a matrix product."""
+        """On a CPU each core takes whole batches: no core waits for another, and no product is split, inside one."""
         if self.device.type != "cpu":
             yield from map(run, spans)
             return
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
         try:
-            with ThreadPoolExecutor(
-                workers, initializer=torch.set_num_threads, initargs=(self.threads // workers,)
-            ) as pool:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
                 yield from pool.map(run, spans)
         finally:
             torch.set_num_threads(before)
 
 
-def plan(lengths: np.ndarray, batch_tokens: int) -> Iterator[Span]:
-    """Spans of sentences sorted by falling length, none above `batch_tokens` tokens with its padding.
+def plan(lengths: np.ndarray, batch_tokens: int, *, uniform: bool) -> Iterator[Span]:
+    """Spans of sentences sorted by falling length, none above `batch_tokens` tokens.
 
-    A span ends early where the length changes, once it is half full: equal lengths need neither padding nor mask.
+    With `uniform` all sentences of a span are equally long. They need neither padding nor mask, and the vector of a
+    sentence does not depend on its neighbours: padding would change the last bits of it.
     """
     start, end = 0, len(lengths)
+    falling = -lengths
     while start < end:
         width = max(1, int(lengths[start]))
         stop = min(end, start + max(1, batch_tokens // width))
-        half = start + -(-batch_tokens // (2 * width))
-        if half < stop and lengths[half] != lengths[stop - 1]:
-            # the last change of length in the second half: the sentences after it begin the next span
-            stop = half + int(np.searchsorted(-lengths[half:stop], -lengths[stop - 1]))
+        if uniform:
+            stop = start + int(np.searchsorted(falling[start:stop], falling[start], "right"))
         yield Span(start, stop)
         start = stop
 
@@ -207,9 +214,12 @@ def _bar(done: Iterator[int], total: int, progress: bool) -> Iterator[int]:
 def _device(name: str) -> torch.device:
     if name != "auto":
         try:
-            return torch.device(name)
+            chosen = torch.device(name)
         except RuntimeError:
             raise InputError(f"{name!r} is not a device; choose auto, cpu, cuda or cuda:N") from None
+        if chosen.type == "cuda" and not torch.cuda.is_available():
+            raise InputError(f"--device {name}: torch sees no GPU here; use auto or cpu")
+        return chosen
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -14,7 +14,7 @@ from apache_beam.metrics import Metrics
 from apache_beam.utils.shared import Shared
 from pydantic import BaseModel, ConfigDict, Field
 
-from encoder.inference import Encoder, plan
+from encoder.inference import Encoder
 from encoder.models import Bag
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
@@ -260,7 +260,7 @@ def _count(embedded: Embedded, encoder: Encoder) -> None:
     if isinstance(encoder.model, Bag):  # sums ragged rows and pads nothing
         return
     lengths = -np.sort(-embedded.lengths[embedded.lengths > 0])
-    padded = sum(int(lengths[span.start]) * (span.stop - span.start) for span in plan(lengths, encoder.batch_tokens))
+    padded = sum(int(lengths[span.start]) * (span.stop - span.start) for span in encoder.spans(lengths))
     Metrics.counter(NAMESPACE, "padding_tokens").inc(padded - tokens)
     Metrics.distribution(NAMESPACE, "padding_percent").update(round(100 * (padded - tokens) / max(padded, 1)))
 

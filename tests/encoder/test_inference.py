@@ -23,18 +23,14 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 40)), st.integers(1, 100))
-def test_plan_covers_every_sentence_within_the_budget(lengths: list[int], budget: int) -> None:
+@given(st.lists(st.integers(0, 40)), st.integers(1, 100), st.booleans())
+def test_plan_covers_every_sentence_within_the_budget(lengths: list[int], budget: int, uniform: bool) -> None:
     falling = np.array(sorted(lengths, reverse=True), np.int64)
-    spans = list(plan(falling, budget))
+    spans = list(plan(falling, budget, uniform=uniform))
     assert [row for span in spans for row in range(span.start, span.stop)] == list(range(len(lengths)))
     for start, stop in spans:
         assert stop - start == 1 or (stop - start) * max(1, falling[start]) <= budget
-
-
-def test_plan_cuts_where_the_length_changes() -> None:
-    spans = list(plan(np.array([8] * 10 + [7] * 10), 100))
-    assert spans[0] == (0, 10)
+        assert not uniform or falling[start] == falling[stop - 1]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -47,8 +43,7 @@ def test_batches_and_threads_do_not_change_vectors(
     transformer.threads = threads
     together = transformer.encode(texts, batch_tokens=batch_tokens)
     assert together.dtype == np.float32 and together.shape == (60, transformer.dim)
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-    np.testing.assert_array_equal(together, transformer.encode(texts, batch_tokens=batch_tokens))
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_encoding_leaves_the_threads_of_torch_alone(transformer: Encoder) -> None:
@@ -86,6 +81,9 @@ def test_unknown_device_and_missing_folder_are_refused(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
     with pytest.raises(InputError, match="not a device"):
         Encoder.load(folder, device="toaster")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no GPU"):
+            Encoder.load(folder, device="cuda")
 
 
 def test_facts_of_a_checkpoint_and_of_a_foreign_folder(transformer: Encoder, tmp_path: Path) -> None:
