@@ -148,7 +148,8 @@ def select(
         gold = read_id_pairs(settings.gold, source.lines, target.lines)
         gold = np.stack([source.repeats.first[gold[:, 0]], target.repeats.first[gold[:, 1]]], axis=1)
         tuned = tune_on_gold(np.stack([edges.source, edges.target], axis=1), edges.scores, gold)
-        return Selection(edges.take(fixed(edges.scores, tuned.threshold)), tuned.threshold, tuned=tuned)
+        notes = () if tuned.f1 else ("none of the gold pairs was found, so the threshold rests on nothing",)
+        return Selection(edges.take(fixed(edges.scores, tuned.threshold)), tuned.threshold, tuned=tuned, notes=notes)
     if settings.target_precision is not None:
         if plants is None:
             raise InputError("a target precision needs seed pairs (--seed-pairs) to calibrate the threshold with")
@@ -220,4 +221,10 @@ def mine_sides(
     """Pairs of a finished graph."""
     edges = retrieve(graph, settings.retrieval, settings.margin)
     selection = select(edges, source, target, settings, plants)
+    by_language = settings.filters.language is not None or settings.filters.script is not None
+    if by_language and None in (settings.src_lang, settings.tgt_lang):
+        unknown = (
+            "a language that is not given (--src-lang, --tgt-lang) is not checked by the language and script filters"
+        )
+        selection = selection._replace(notes=(*selection.notes, unknown))
     return selection, filter_pairs(pairs_table(selection.edges, source, target), settings)

@@ -172,6 +172,25 @@ def test_filters_write_what_they_drop(corpus: Corpus, monkeypatch: pytest.Monkey
     assert '"reason": "length"' in (corpus.folder / "out.jsonl").read_text()
 
 
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({"gold": "gold.tsv"}, "none of the gold pairs was found"),
+        ({"filters": "standard", "src_lang": "de"}, "a language that is not given"),
+    ],
+)
+def test_what_a_result_does_not_rest_on_is_said(
+    options: dict[str, str],
+    note: str,
+    corpus: Corpus,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    corpus.text("gold.tsv", [f"{i + 1}\t{COLUMNS - i}" for i in range(20)])
+    assert run(monkeypatch, corpus.options(**options)) == 0
+    assert note in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_a_killed_run_continues(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
     monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(50, 70, Blocks(16, 16)))
