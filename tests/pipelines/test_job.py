@@ -5,15 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from encoder import Encoder
+from encoder.models import TransformerSettings
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
-from mining.knn import knn_graph
-from mining.retrieval import DIRECTION_NAMES, retrieve
-from mining.vectors import from_array
 from pipelines.cli import app
 from pipelines.datasets import Dataset
 from pipelines.embed import EmbedSettings, embed
@@ -23,6 +22,7 @@ from pipelines.mine import MineSettings, mine, pair_batches
 from pipelines.score_curve import ScoreCurve
 from pipelines.selection import ThresholdSettings
 from pipelines.sentences import read_shard
+from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 Row = tuple[float, float, str, str, str]
@@ -33,6 +33,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpora")
     write_corpora(folder)
     write_encoder(folder / "encoder")
+    write_checkpoint(folder / "transformer", TransformerSettings(preset="tiny", positions=40))
     return folder
 
 
@@ -41,29 +42,37 @@ def texts(dataset: Dataset) -> list[str]:
 
 
 def rows(dataset: Dataset) -> list[Row]:
-    table = pa.concat_tables(list(pair_batches(dataset)))
+    return table_rows(pa.concat_tables(list(pair_batches(dataset))))
+
+
+def table_rows(table: pa.Table) -> list[Row]:
     names = ("score", "cosine", "src_text", "tgt_text", "directions")
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-def in_memory(source: list[str], target: list[str], settings: JobSettings) -> list[Row]:
-    encoder = Encoder.load(settings.encoder)
-    vectors = [from_array(encoder.encode(side, "en")) for side in (source, target)]
-    edges = retrieve(knn_graph(*vectors, settings.k), settings.retrieval, settings.margin)
-    return [
-        (float(score), float(cosine), source[s], target[t], str(DIRECTION_NAMES[bits]))
-        for s, t, score, cosine, bits in zip(
-            edges.source, edges.target, edges.scores, edges.cosines, edges.directions, strict=True
-        )
-    ]
+def direct(result: JobResult, asked: JobSettings, folder: Path) -> list[Row]:
+    """What `twinlode mine-vectors` finds in the same sentences, all in memory and in one piece."""
+    encoder = Encoder.load(asked.encoder)
+    arguments = ["mine-vectors", "--k", str(asked.k), "--retrieval", asked.retrieval]
+    for side, dataset in (("src", result.source), ("tgt", result.target)):
+        lines = texts(dataset)
+        (folder / f"{side}.txt").write_text("".join(f"{line}\n" for line in lines))
+        np.save(folder / f"{side}.npy", encoder.encode(lines, "en"))
+        arguments += [f"--{side}-vectors", str(folder / f"{side}.npy"), f"--{side}-text", str(folder / f"{side}.txt")]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(folder / "direct.parquet")])
+    assert done.exit_code == 0, done.output
+    return table_rows(pq.read_table(folder / "direct.parquet"))
 
 
-@pytest.fixture(scope="module", params=[1, 3, 8])
-def cut(request: pytest.FixtureRequest, corpora: Path) -> JobResult:
+@pytest.fixture(scope="module", params=[(1, "bag"), (3, "bag"), (8, "bag"), (3, "transformer"), (8, "transformer")])
+def cut(request: pytest.FixtureRequest, corpora: Path) -> tuple[JobSettings, JobResult]:
     """The whole job with so many shards a side."""
-    result = mine_corpora(job(corpora, f"work{request.param}", k=3, rows_per_shard=-(-160 // request.param)))
-    assert len(result.source.shards) == len(result.target.shards) == request.param
-    return result
+    count, kind = request.param
+    encoder = str(corpora / ("encoder" if kind == "bag" else kind))
+    asked = job(corpora, f"work{count}-{kind}", k=3, rows_per_shard=-(-160 // count), encoder=encoder)
+    result = mine_corpora(asked)
+    assert len(result.source.shards) == len(result.target.shards) == count
+    return asked, result
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +86,12 @@ def settings(result: JobResult, out: Path, **changes: object) -> MineSettings:
     return MineSettings(**base | {"filters": FilterSettings.none()} | changes)
 
 
-def test_same_pairs_as_in_memory_for_any_number_of_shards(corpora: Path, cut: JobResult) -> None:
-    expected = in_memory(texts(cut.source), texts(cut.target), job(corpora, k=3))
-    assert rows(cut.pairs) == expected
+def test_same_pairs_as_mine_vectors_for_any_number_of_shards(
+    cut: tuple[JobSettings, JobResult], tmp_path: Path
+) -> None:
+    asked, result = cut
+    expected = direct(result, asked, tmp_path)
+    assert rows(result.pairs) == expected
     assert len(expected) > 50
     assert len({row[2] for row in expected}) == len({row[3] for row in expected}) == len(expected)
 
@@ -90,7 +102,7 @@ def test_every_retrieval_in_rounds_and_many_output_shards(
 ) -> None:
     changes = {"retrieval": retrieval, "rows_per_shard": 20}
     found = mine(settings(whole, tmp_path / "pairs", one_worker_edges=0, **changes))
-    assert rows(found) == in_memory(texts(whole.source), texts(whole.target), job(corpora, k=3, retrieval=retrieval))
+    assert rows(found) == direct(whole, job(corpora, k=3, retrieval=retrieval), tmp_path)
     assert [shard.rows for shard in found.shards[:-1]] == [20] * (len(found.shards) - 1)
 
 
