@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: demo test test-flink test-kill bench lint
+.PHONY: demo test test-browser test-flink test-kill bench lint screenshot
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -18,16 +18,26 @@ lint: $(READY)
 test: lint
 	$(BIN)/pytest
 
+# Report and review in the system's Chromium; `make test` leaves these out where there is none.
+test-browser: $(READY)
+	TWINLODE_BROWSER=1 $(BIN)/pytest -rs tests/browser
+
 # The whole mine on a real Flink cluster and through Beam's portability API, in processes of their own.
 test-flink: $(READY)
 	TWINLODE_FLINK=1 $(BIN)/pytest -rs tests/flink
 
-# SIGKILL at random moments of every stage, rerun, same pairs.
+# SIGKILL at random moments of every stage and of a loop, rerun, same pairs and encoders.
 test-kill: $(READY)
 	$(BIN)/python -m tests.pipelines.kill
+	$(BIN)/python -m tests.pipelines.loop.kill
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
 
 demo: $(READY)
 	$(BIN)/twinlode demo
+
+# The picture in the README, from the quick demo's report.
+screenshot: $(READY)
+	$(BIN)/twinlode demo --quick
+	$(BIN)/python -m tests.browser.screenshot runs/demo-quick docs/report.png

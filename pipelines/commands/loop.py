@@ -30,7 +30,7 @@ def command(
     Example: twinlode loop configs/loop-shared.yaml --out runs/loop
 
     Killed, it goes on where it was. DIR/best is the encoder of the round with the best held-out score, DIR/round-N has
-    everything that round N made, DIR/loop.md the table.
+    everything that round N made, DIR/loop.md the table, DIR/report.html curves and pairs.
     """
     quiet_beam()
     from rich.console import Console
@@ -39,6 +39,7 @@ def command(
     from pipelines.loop.engine import run_loop
     from pipelines.loop.settings import LoopSettings
     from pipelines.loop.table import table, write_table
+    from pipelines.report import write_report
     from pipelines.runners import load_runner
 
     settings = load_settings(LoopSettings, config, set_ or [])
@@ -50,7 +51,10 @@ def command(
         progress.close()
     written = write_table(settings, result, out)
     _show(table(settings, result))
-    console.print(f"stopped: {result.state.stopped}; written: {written}, {out / 'best'}", highlight=False)
+    made = [str(written), str(out / "best")]
+    if settings.shared is None and len(result.rounds) > 1:  # else there is no mine here to report on
+        made.append(write_report(str(out)))
+    console.print(f"stopped: {result.state.stopped}; written: {', '.join(made)}", highlight=False, soft_wrap=True)
 
 
 def _show(lines: list[list[str]]) -> None:

@@ -15,6 +15,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from pipelines.job import mine_corpora
@@ -37,13 +38,13 @@ NOTES = (
 
 
 class Run:
-    """The job in a process of its own, forked from this one so that nothing is imported again."""
+    """Work in a process of its own, forked from this one so that nothing is imported again."""
 
-    def __init__(self, folder: Path, work: str) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         self.process = os.fork()
         if self.process == 0:
             try:
-                mine_corpora(job(folder, work, rows_per_shard=40), RunnerSettings(processes=1))
+                work()
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
@@ -58,6 +59,10 @@ class Run:
 
     def wait(self) -> int:
         return os.waitpid(self.process, 0)[1]
+
+
+def mine(folder: Path, work: str) -> Run:
+    return Run(lambda: mine_corpora(job(folder, work, rows_per_shard=40), RunnerSettings(processes=1)))
 
 
 def finished_work(work: Path) -> dict[Path, int]:
@@ -80,14 +85,14 @@ def pairs(work: Path) -> dict[str, bytes]:
 def kill_in(stage: str, folder: Path, number: int, draw: random.Random, hits: Counter[str]) -> Path:
     """Begin a job, kill it at a random moment of a stage, and run it again to its end."""
     work = folder / f"killed{number}"
-    run = Run(folder, work.name)
+    run = mine(folder, work.name)
     while run.running() and _order(stage_of(work)) < _order(stage):
         time.sleep(0.002)
     time.sleep(draw.uniform(0, LONGEST_WAIT))
     run.kill()
     hits[stage_of(work)] += 1
     before = finished_work(work)
-    assert Run(folder, work.name).wait() == 0, f"kill {number} in {stage}: the rerun failed"
+    assert mine(folder, work.name).wait() == 0, f"kill {number} in {stage}: the rerun failed"
     after = finished_work(work)
     redone = {path for path, when in before.items() if path in after and after[path] != when}
     assert not redone, f"kill {number} in {stage}: made again: {sorted(map(str, redone))}"
@@ -109,7 +114,7 @@ def main(kills: int = KILLS, seed: int = 0) -> None:
             write_encoder(folder / "encoder")
             os._exit(0)
         os.wait()
-        assert Run(folder, "whole").wait() == 0
+        assert mine(folder, "whole").wait() == 0
         expected = pairs(folder / "whole")
         for number in range(kills):
             work = kill_in(STAGES[number % len(STAGES)], folder, number, draw, hits)

@@ -1,0 +1,119 @@
+"""A whole loop over made-up languages: what rounds leave, what is never trained on, and that nothing is done twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from encoder.checkpoint import load_checkpoint
+from encoder.data.exclusion import exclusion_key, read_exclusions
+from pipelines.cli import main
+from pipelines.datasets import open_dataset
+from pipelines.loop.state import RoundRecord, read_round, read_state
+from tests.pipelines.loop.corpora import write_configuration, write_world
+
+OBJECTIVE = {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1}
+ALL_SHAPES = {
+    "kind": "mixture",
+    "parts": [
+        {"objective": OBJECTIVE},
+        {"objective": {"kind": "msimcse", "strategy": "nli"}},
+        {"objective": {"kind": "mpcl"}},
+    ],
+}
+
+
+def twinlode(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["twinlode", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+def leak(folder: Path, pair: str) -> list[str]:
+    """Put true pairs of the test into the text to be mined; gives their sentences."""
+    sides = [
+        dict(line.split("\t") for line in (folder / "test" / pair / f"{pair}.{lang}").read_text().splitlines())
+        for lang in pair.split("-")
+    ]
+    gold = [line.split("\t") for line in (folder / "test" / pair / f"{pair}.gold").read_text().splitlines()[:10]]
+    leaked = [[side[ids[n]] for ids in gold] for n, side in enumerate(sides)]
+    for lang, texts in zip(pair.split("-"), leaked, strict=True):
+        with (folder / f"shared.{lang}").open("a") as stream:
+            stream.writelines(f"leaked-{n}\t{text.upper()}.\n" for n, text in enumerate(texts))
+    return [text for texts in leaked for text in texts]
+
+
+def configuration(folder: Path) -> dict[str, Any]:
+    tree = write_world(folder)
+    tree["rounds"][0]["change"] = {"objective": ALL_SHAPES}
+    tree["selection"] = {"hard_negatives": {"below": 1.1}, "per_sentence": 2}
+    return tree | {"max_rounds": 1, "control": True, "shared": str(folder / "shared")}
+
+
+def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = configuration(tmp_path)
+    leaked = leak(tmp_path, "de-en")
+    config, out = write_configuration(tmp_path, tree), tmp_path / "out"
+    assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
+    shown = capsys.readouterr()
+    assert "control: the seed alone" in shown.out
+    state = read_state(out)
+    assert state is not None
+    assert (state.finished, state.stopped) == (2, "all 1 rounds are done")
+    first, second, control = (read_round(out / name) for name in ("round-0", "round-1", "control"))
+    assert first and second and control
+    _check_lineage(out, first, second, control)
+    assert load_checkpoint(out / "best").fingerprint == (first, second)[state.best or 0].encoder
+    _check_training_data(tmp_path, out, second, leaked)
+
+    made = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.name != "state.json"}
+    assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
+    assert "round 1 finished (before)" in capsys.readouterr().err
+    made.pop(out / "loop.md")
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+
+    assert twinlode(monkeypatch, "loop", config, "--out", out, "--set", "rounds.0.precision=0.9") == 2
+    assert "another configuration" in capsys.readouterr().err
+
+
+def _check_lineage(out: Path, first: RoundRecord, second: RoundRecord, control: RoundRecord) -> None:
+    assert (first.round, first.parent, first.mined) == (0, None, ())
+    assert (second.round, second.parent) == (1, first.encoder)
+    assert second.training.start == str(out / "round-0" / "encoder")
+    assert second.training.mined_pairs == second.pairs > 0
+    assert second.training.objective["kind"] == "mixture"
+    assert (control.round, control.training.updates) == (None, 300)
+    assert control.training.start == "scratch"
+    assert len({first.encoder, second.encoder, control.encoder}) == 3
+    for record, name in ((first, "round-0"), (second, "round-1"), (control, "control")):
+        assert load_checkpoint(out / name / "encoder").fingerprint == record.encoder
+        assert json.loads((out / name / "metrics.json").read_text())["bucc"]
+        assert set(record.scores) == {"F1"}
+
+
+def _check_training_data(folder: Path, out: Path, record: RoundRecord, leaked: list[str]) -> None:
+    evaluation = read_exclusions([str(path) for path in (folder / "test").rglob("*") if path.is_file()])
+    work = folder / "shared" / "round-1"
+    for mined in record.mined:
+        source = mined.pair.split("-")[0]
+        assert open_dataset(str(work / "graph" / mined.pair), "graph").rows
+        assert (
+            open_dataset(str(work / "vectors" / source), "vectors").rows
+            == open_dataset(str(folder / "shared" / "text" / source), "sentences").rows
+        )
+        pairs = open_dataset(str(work / "pairs" / mined.pair), "pairs")
+        assert mined.matched == mined.selected + sum(mined.dropped.values())
+        assert mined.threshold == pairs.manifest.measures["threshold"]
+        selected = pq.read_table(out / "round-1" / "train" / f"{mined.pair}.parquet")
+        assert selected.num_rows == mined.selected
+        texts = selected["src_text"].to_pylist() + selected["tgt_text"].to_pylist()
+        assert not evaluation & {exclusion_key(text) for text in texts}
+        assert mined.gold is not None
+        assert mined.gold.correct <= mined.gold.mined <= mined.selected
+        assert mined.hard_negatives > 0
+    german = record.mined[0]
+    assert german.dropped["evaluation_file"] > 0
+    assert leaked
