@@ -1,10 +1,9 @@
 """From marks to a precision curve with bounds, and to the threshold for a wanted precision.
 
-The sample has as many pairs of every band, the corpus has not: the share of right pairs of a band counts as often as
-the band has pairs. Shares are made monotone in the score (better scores are not less often right), which lets thin
-bands lean on their neighbours. Bounds come from the posterior of each band's share under Jeffreys' prior,
-Beta(right + 1/2, wrong + 1/2), drawn many times and made monotone each time: unlike a bootstrap they do not collapse
-where all marks agree.
+The sample has as many pairs of every band, the corpus has not: each mark stands for as many pairs as its band has for
+every pair marked in it. The precision above a threshold is the weighed share of right marks above it, and its bounds
+are Wilson's (1927), with Kish's effective number of marks, (sum of weights)^2 / (sum of squared weights). Unlike a
+bootstrap these do not collapse where all marks agree.
 """
 
 from __future__ import annotations
@@ -15,84 +14,77 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.fitting import rising
-from pipelines.report.bands import Bands
 from pipelines.review.marks import Verdict
 from pipelines.review.result import ReviewCurve, ReviewResult
 from pipelines.review.sample import ReviewSample
 from pipelines.score_curve import thinned
 
-_DRAWS = 400
-_RANKS = 100_000  # more would slow each key press and change nothing
-_BOUNDS = (0.05, 0.95)
+_Z = 1.6449  # leaves 5% on either side
+Array = NDArray[np.float64]
 
 
-class Population(NamedTuple):
-    """All pairs that the sample stands for: scores at even ranks, best first, and the mean score of each band."""
+class Marked(NamedTuple):
+    """The pairs that were found right or wrong, best score first, and how many pairs each stands for."""
 
-    scores: NDArray[np.float64]
-    ranks: NDArray[np.int64]  # from 0
-    centres: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, scores: NDArray, bands: Bands) -> Population:
-        ordered = np.sort(scores.astype(np.float64))[::-1]
-        numbers = bands.of(ordered)
-        sums = np.bincount(numbers, ordered, len(bands.counts))
-        ranks = thinned(len(ordered), _RANKS)
-        centres = sums / np.maximum(np.bincount(numbers, minlength=len(bands.counts)), 1)
-        return cls(ordered[ranks], ranks, centres)
+    scores: Array
+    right: NDArray[np.bool_]
+    weights: Array
 
 
-def bands_of(sample: ReviewSample) -> Bands:
-    return Bands(np.array(sample.borders), np.array(sample.counts))
-
-
-def estimate(
-    sample: ReviewSample, population: Population, verdicts: Mapping[str, Verdict], wanted: float
-) -> ReviewResult:
-    """What the marks so far say."""
-    marks = [(pair.band, verdicts[pair.key]) for pair in sample.sampled if pair.key in verdicts]
-    right, wrong = (
-        np.bincount([band for band, verdict in marks if verdict == name], minlength=len(sample.counts))
-        for name in ("right", "wrong")
-    )
-    skipped = sum(verdict == "skip" for _, verdict in marks)
-    curve = precision_curve(population, right, wrong)
+def estimate(sample: ReviewSample, scores: NDArray, verdicts: Mapping[str, Verdict], wanted: float) -> ReviewResult:
+    """What the marks so far say of all pairs, whose `scores` are given best first."""
+    found = [verdicts[pair.key] for pair in sample.sampled if pair.key in verdicts]
+    curve = precision_curve(scores, weigh(sample, verdicts))
     return ReviewResult(
         pairs=sample.pairs,
-        right=int(right.sum()),
-        wrong=int(wrong.sum()),
-        skipped=skipped,
+        right=found.count("right"),
+        wrong=found.count("wrong"),
+        skipped=found.count("skip"),
         wanted=wanted,
         curve=curve,
         **_choice(curve, wanted),
     )
 
 
-def precision_curve(population: Population, right: NDArray, wrong: NDArray) -> ReviewCurve:
-    """Precision above every threshold, from the right and the wrong of each band; empty without a mark."""
-    marked = right + wrong
-    known = np.flatnonzero(marked)
-    points = thinned(len(population.scores)) if len(known) else np.empty(0, np.int64)
+def weigh(sample: ReviewSample, verdicts: Mapping[str, Verdict]) -> Marked:
+    """The marks that count, with their weights."""
+    marked = [pair for pair in sample.sampled if verdicts.get(pair.key) in ("right", "wrong")]
+    marked.sort(key=lambda pair: -pair.score)
+    bands = np.array([pair.band for pair in marked], np.int64)
+    share = np.array(sample.counts) / np.maximum(np.bincount(bands, minlength=len(sample.counts)), 1)
+    right = np.array([verdicts[pair.key] == "right" for pair in marked], bool)
+    return Marked(np.array([pair.score for pair in marked]), right, share[bands])
+
+
+def precision_curve(scores: NDArray, marked: Marked) -> ReviewCurve:
+    """Precision above every threshold; empty without a mark, and anything is possible above the best mark."""
+    points = thinned(len(scores)) if len(marked.scores) else np.empty(0, np.int64)
     if not len(points):
         return ReviewCurve(threshold=[], kept=[], precision=[], precision_low=[], precision_high=[])
-    weights, centres = marked[known].astype(np.float64), population.centres[known]
-
-    # Between the centres of bands the share is a line, so a precision is a mean of the shares with fixed weights.
-    hats = np.stack([np.interp(population.scores, centres, unit) for unit in np.eye(len(known))])
-    means = (np.cumsum(hats, axis=1) / np.arange(1, hats.shape[1] + 1))[:, points]  # (bands, points)
-    rng = np.random.default_rng(0)
-    draws = rng.beta(right[known] + 0.5, wrong[known] + 0.5, (_DRAWS, len(known)))
-    low, high = np.quantile([rising(shares, weights) @ means for shares in draws], _BOUNDS, axis=0)
-    precision = rising(right[known] / weights, weights) @ means
+    thresholds = scores[points].astype(np.float64)
+    above = np.searchsorted(-marked.scores, -thresholds, side="right")  # marks that score at least this
+    last = np.maximum(above - 1, 0)
+    total = np.cumsum(marked.weights)[last]
+    precision = np.cumsum(marked.weights * marked.right)[last] / total
+    effective = np.where(above > 0, total**2 / np.cumsum(marked.weights**2)[last], 0.0)
+    low, high = wilson(precision, effective)
     return ReviewCurve(
-        threshold=population.scores[points].tolist(),
-        kept=(population.ranks[points] + 1).tolist(),
+        threshold=thresholds.tolist(),
+        kept=np.searchsorted(-scores, -scores[points], side="right").tolist(),
         precision=precision.tolist(),
-        precision_low=np.minimum(low, precision).tolist(),
-        precision_high=np.maximum(high, precision).tolist(),
+        precision_low=low.tolist(),
+        precision_high=high.tolist(),
     )
+
+
+def wilson(share: Array, size: Array) -> tuple[Array, Array]:
+    """Wilson's score interval of a share; all of 0 to 1 where the size is 0."""
+    known = np.maximum(size, 1e-12)
+    shrunk = 1 + _Z**2 / known
+    centre = (share + _Z**2 / (2 * known)) / shrunk
+    half = _Z / shrunk * np.sqrt(share * (1 - share) / known + (_Z / (2 * known)) ** 2)
+    # Rounding must not put the share itself outside.
+    return np.clip(np.minimum(centre - half, share), 0, 1), np.clip(np.maximum(centre + half, share), 0, 1)
 
 
 def _choice(curve: ReviewCurve, wanted: float) -> dict[str, float | int | None]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from mining.errors import InputError
 from pipelines.datasets import fingerprint, join, read_model, write_model
 from pipelines.mine import pair_batches
-from pipelines.report.bands import Bands, sample_bands, score_bands
+from pipelines.report.bands import sample_bands, score_bands
 from pipelines.report.figures import TEXTS, scores_of
 from pipelines.report.mines import Mine
 
@@ -32,13 +32,12 @@ class SampledPair(BaseModel):
 
 
 class ReviewSample(BaseModel):
-    """The pairs to be judged in order, the bands they stand for, and how many pairs each band has in all."""
+    """The pairs to be judged in order, and how many pairs each score band has in all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     pairs: str  # the fingerprint of the pairs dataset
     langs: tuple[str, str]
-    borders: list[float]
     counts: list[int]
     sampled: list[SampledPair]
 
@@ -76,7 +75,6 @@ def draw(mine: Mine, size: int) -> ReviewSample:
     return ReviewSample(
         pairs=mine.pairs.fingerprint,
         langs=langs,
-        borders=_plain(bands),
         counts=bands.counts.tolist(),
         sampled=sampled,
     )
@@ -103,7 +101,3 @@ def _texts(mine: Mine, rows: np.ndarray) -> list[tuple[str, str]]:
         found |= dict(zip(inside.tolist(), pairs, strict=True))
         first += len(batch)
     return [found[row] for row in rows.tolist()]
-
-
-def _plain(bands: Bands) -> list[float]:
-    return [float(border) for border in bands.borders]

@@ -11,7 +11,7 @@ from mining.files import local_path
 from pipelines.datasets import join
 from pipelines.report.figures import scores_of
 from pipelines.report.mines import Mine, find_mines
-from pipelines.review.estimate import Population, bands_of, estimate
+from pipelines.review.estimate import estimate
 from pipelines.review.marks import MARKS, Marks, Verdict
 from pipelines.review.result import REVIEW, ReviewResult
 from pipelines.review.sample import open_sample
@@ -30,7 +30,7 @@ class Session:
         self.mine, self.wanted = mine, wanted
         self.sample = open_sample(mine, folder, size)
         self.marks = Marks(Path(folder) / MARKS)
-        self._population = Population.of(scores_of(mine.pairs), bands_of(self.sample))
+        self._scores = scores_of(mine.pairs)
         self._keys = {pair.key for pair in self.sample.sampled}
         self._lock = threading.Lock()
         self.result = self._conclude()
@@ -72,7 +72,7 @@ class Session:
 
     def _conclude(self) -> ReviewResult:
         with self._lock:
-            self.result = estimate(self.sample, self._population, self.marks.verdicts(), self.wanted)
+            self.result = estimate(self.sample, self._scores, self.marks.verdicts(), self.wanted)
             self.result.write(self.mine.folder)
             return self.result
 
