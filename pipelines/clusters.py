@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Literal
 
@@ -133,6 +135,14 @@ class DataflowSettings(BaseModel):
                 raise InputError(f"{url} is on this machine, where Dataflow workers cannot reach it; give a gs:// URL")
 
 
+# What Beam says when it cannot start a job server of its own, and what that means.
+_NO_JOB_SERVER = {
+    "Unable to fetch remote job server jar": "Beam's job server for this version is not to be had from Maven Central",
+    "Unable to parse jar URL": "there is no such job server file",
+    "Java must be installed": "Beam's job server needs Java, which is not installed here",
+    "Java is not correctly installed": "Beam's job server needs Java, and there is none in JAVA_HOME",
+}
+
 ClusterSettings = FlinkSettings | SparkSettings | DataflowSettings
 
 
@@ -141,8 +151,36 @@ def run_on_cluster(transform: beam.PTransform, settings: ClusterSettings) -> Non
     flags = settings.flags()
     if isinstance(settings, DataflowSettings):
         _require_gcp()
-    with beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
+    elif settings.job_endpoint:
+        _require_answer(settings.job_endpoint)
+    with _job_server_errors(settings), beam.Pipeline(options=PipelineOptions(flags)) as pipeline:
         pipeline | transform
+
+
+@contextmanager
+def _job_server_errors(settings: ClusterSettings) -> Iterator[None]:
+    """Beam starts a job server in Java unless told of one; what it lacks for that becomes a sentence."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        found = next((what for sign, what in _NO_JOB_SERVER.items() if sign in str(error)), None)
+        if found is None:
+            raise
+        raise InputError(
+            f"{settings.name}: {found}; give the address of one that runs (--runner-set job_endpoint=host:port) "
+            "or a downloaded one (--runner-set job_server_jar=FILE)"
+        ) from None
+
+
+def _require_answer(endpoint: str) -> None:
+    """Beam would wait for minutes, and then say nothing of the address."""
+    host, colon, port = endpoint.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise InputError(f"job_endpoint {endpoint}: write it as host:port")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise InputError(f"job_endpoint {endpoint}: no job server answers there ({error}); start one") from None
 
 
 def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:

@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import apache_beam as beam
 import fsspec
 import pytest
 from apache_beam.options.pipeline_options import (
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
-from pipelines.clusters import DataflowSettings, FlinkSettings, SparkSettings, pipeline_proto
+from pipelines.clusters import DataflowSettings, FlinkSettings, SparkSettings, pipeline_proto, run_on_cluster
 from pipelines.embed import Embed, EmbedAll, EmbedSettings, embed
 from pipelines.graph import GraphOfAll, GraphSettings, build_graph
 from pipelines.mine import Mine, MineAll, MineSettings
@@ -190,3 +191,26 @@ def test_image_has_every_package_of_the_distribution() -> None:
         ["git", "ls-files", "pyproject.toml", "LICENSE", "README.md"], capture_output=True, text=True
     )
     assert all(f" {name}" in lines for name in tracked.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "phrase"),
+    [
+        (FlinkSettings(job_server_jar="/nowhere/beam.jar"), "no such job server file.*job_endpoint=host:port"),
+        (FlinkSettings(job_endpoint="localhost:1"), "localhost:1: no job server answers"),
+        (SparkSettings(job_endpoint="localhost"), "host:port"),
+    ],
+)
+def test_no_job_server_is_one_sentence(settings: FlinkSettings | SparkSettings, phrase: str) -> None:
+    with pytest.raises(InputError, match=phrase):
+        run_on_cluster(beam.Create([1]), settings)
+
+
+@pytest.mark.parametrize("problem", ["Unable to fetch remote job server jar at x: 404", "Java must be installed on"])
+def test_a_job_server_that_cannot_be_had_is_one_sentence(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise RuntimeError(problem)
+
+    monkeypatch.setattr("apache_beam.utils.subprocess_server.JavaJarServer.local_jar", fail)
+    with pytest.raises(InputError, match=r"flink: Beam's job server .*job_server_jar=FILE"):
+        run_on_cluster(beam.Create([1]), FlinkSettings())
