@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.settings import Settings
+from encoder.urls import found_url, own_name
 
 # text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
 # files that translate each other line by line; nli-pairs: entailments alone.
@@ -137,18 +138,18 @@ def expand(pattern: str) -> list[str]:
     """The files that a path, glob or URL stands for, sorted; empty when there are none."""
     filesystem, path = url_to_fs(pattern)
     found = filesystem.glob(path) if any(c in path for c in "*?[") else [path] if filesystem.exists(path) else []
-    return sorted(str(filesystem.unstrip_protocol(p)).removeprefix("file://") for p in found)
+    return sorted(found_url(filesystem, str(p), pattern) for p in found)
 
 
 def _format_of(path: str) -> Format:
-    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", path.lower())
+    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", own_name(path).lower())
     if match is None or match[1] not in _EXTENSIONS:
         raise InputError(f"{path}: the format is not clear from the name; add `format:` to the corpus")
     return _EXTENSIONS[match[1]]
 
 
 def _languages_in_name(path: str) -> tuple[str, str] | None:
-    match = re.search(r"(?:^|[._])([A-Za-z]{2,3})-([A-Za-z]{2,3})\.", PurePosixPath(path).name)
+    match = re.search(r"(?:^|[._])([A-Za-z]{2,3})-([A-Za-z]{2,3})\.", PurePosixPath(own_name(path)).name)
     return (canonical(match[1]), canonical(match[2])) if match else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fsspec.core import url_to_fs
 
+from encoder.urls import found_url, own_name
 from mining.errors import InputError
 from pipelines.readers import gettext, jsonl, lines, parquet, tables, web
 from pipelines.readers.blocks import Batch, Block, Format, Read, ReadSettings
@@ -44,7 +45,7 @@ def read_block(block: Block, settings: ReadSettings) -> Iterator[Batch]:
 
 def format_of(url: str) -> Format:
     """The format by extension, whatever the compression; plain lines when the extension says nothing."""
-    names = url.rsplit("/", 1)[-1].lower().split(".")[1:]
+    names = own_name(url).rsplit("/", 1)[-1].lower().split(".")[1:]
     known = [name for name in names if name not in COMPRESSED]
     return _EXTENSIONS.get(known[-1], "txt") if known else "txt"
 
@@ -64,8 +65,7 @@ def expand(patterns: Sequence[str]) -> list[str]:
             found = [path]
         else:
             raise InputError(f"{pattern}: no such file")
-        local = "file" in filesystem.protocol
-        urls |= dict.fromkeys(name if local else filesystem.unstrip_protocol(name) for name in found)
+        urls |= dict.fromkeys(found_url(filesystem, name, pattern) for name in found)
     return list(urls)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 
+from encoder.urls import own_name
 from mining.errors import InputError
 
 # By Arrow rather than Python's codecs: it reads files of several members or frames and notices truncation for each.
@@ -19,7 +20,7 @@ COMPRESSED = frozenset({*_ARROW_CODECS, "xz"})
 
 
 def extension(url: str) -> str:
-    return url.rsplit("/", 1)[-1].rpartition(".")[2].lower()
+    return own_name(url).rsplit("/", 1)[-1].rpartition(".")[2].lower()
 
 
 def is_compressed(url: str) -> bool:
