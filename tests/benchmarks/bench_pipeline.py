@@ -8,15 +8,18 @@ from __future__ import annotations
 import gzip
 import logging
 import os
-import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import psutil
 
 from tests.conftest import SHARED_DATA
 
@@ -65,7 +68,11 @@ def write_encoder(folder: Path) -> Path:
 
 
 class Clock(dict[str, float]):
-    """Seconds by step."""
+    """Seconds by step, from when everything is imported and loaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.imported = processor_seconds()
 
     def add(self, step: str, begin: float) -> float:
         now = time.perf_counter()
@@ -88,7 +95,6 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     from pipelines.readers import Block, ReadSettings, read_block
     from pipelines.sentences import PIECES, SCHEMA, constant, pieces_column, write_shard
 
-    clock = Clock()
     size = PrepareSettings.model_fields["rows_per_shard"].default
     least = PrepareSettings.model_fields["lang_probability"].default
     cutter = load_text_encoder(str(encoder))
@@ -96,6 +102,7 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     seen: set[int] = set()
     lines: list[int] = []
     texts: list[str] = []
+    clock = Clock()
     begin = time.perf_counter()
     for batch in read_block(Block(0, str(path), "txt"), ReadSettings(lang="en")):
         begin = clock.add("read", begin)
@@ -149,50 +156,92 @@ def stages(path: Path, encoder: Path, out: Path, processes: int | None) -> Clock
     return clock
 
 
-def peak_megabytes() -> float:
-    """The largest resident set of this process or any child."""
-    both = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return max(resource.getrusage(who).ru_maxrss for who in both) / 1024
+class Peaks(threading.Thread):
+    """The largest resident set of this process and of each child, in MB.
+
+    As the kernel keeps it for each process, asked often enough to meet every child. Not `getrusage`, which takes over
+    what the parent had before it started the process.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.megabytes: dict[int, float] = {}
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self.look()
+            time.sleep(0.1)
+
+    def look(self) -> None:
+        own = psutil.Process()
+        for process in (own, *own.children(recursive=True)):
+            with suppress(OSError, StopIteration):
+                lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+                line = next(line for line in lines if line.startswith("VmHWM"))
+                self.megabytes[process.pid] = int(line.split()[1]) / 1024
 
 
-def measure(kind: str, path: Path, encoder: Path, out: Path) -> str:
-    """One way of doing it, in a process of its own so that memory is its own; gives its report."""
+def processor_seconds() -> float:
+    """Of this process and the children that have ended."""
+    return sum(os.times()[:4])
+
+
+class Measured(NamedTuple):
+    """What one way of doing it took; on a shared machine the processor's time says more than the clock's."""
+
+    seconds: float
+    processor: float
+    largest: float  # MB of the largest process
+    together: float  # MB of all processes together, each at its peak
+    steps: str
+
+
+def measure(kind: str, path: Path, encoder: Path, out: Path) -> Measured:
+    """One way of doing it, in a process of its own so that memory is its own."""
     command = [sys.executable, "-m", "tests.benchmarks.bench_pipeline", kind, str(path), str(encoder), str(out)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    line = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    seconds, processor, largest, together, steps = line.split("\t")
+    return Measured(float(seconds), float(processor), float(largest), float(together), steps)
 
 
 def one(kind: str, path: str, encoder: str, out: str) -> None:
     logging.getLogger().setLevel(logging.ERROR)
     Path(out).mkdir(parents=True)
     given = Path(path), Path(encoder), Path(out)
+    peaks = Peaks()
     clock = loop(*given) if kind == "loop" else stages(*given, None if kind == "local" else 1)
+    processor = processor_seconds() - clock.imported
+    peaks.look()
     steps = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in clock.items())
-    print(f"{sum(clock.values()):.2f}\t{peak_megabytes():.0f}\t{steps}")
+    memory = peaks.megabytes.values()
+    print(f"{sum(clock.values()):.2f}\t{processor:.2f}\t{max(memory):.0f}\t{sum(memory):.0f}\t{steps}")
 
 
 def main() -> None:
     sizes = (SENTENCES // 10, SENTENCES)
-    peaks: dict[tuple[str, int], float] = {}
-    totals: dict[str, float] = {}
+    found: dict[tuple[str, int], Measured] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         encoder = write_encoder(folder)
         for count in sizes:
             path = write_corpus(folder, count)
-            for kind in ("loop", "one", "local"):
-                if kind == "loop" and count != SENTENCES:
-                    continue
-                seconds, peak, steps = measure(kind, path, encoder, folder / f"{kind}{count}").split("\t")
-                peaks[kind, count], totals[kind] = float(peak), float(seconds)
-                speed = count / float(seconds)
+            for kind in ("one", "local") if count < SENTENCES else ("loop", "one", "local"):
+                one_way = found[kind, count] = measure(kind, path, encoder, folder / f"{kind}{count}")
                 print(
-                    f"{kind:6} {count:10,} sentences  {float(seconds):7.1f} s  {speed:9,.0f}/s  {float(peak):6,.0f} MB"
+                    f"{kind:6} {count:10,} sentences {one_way.seconds:7.1f} s {count / one_way.seconds:9,.0f}/s, "
+                    f"processor {one_way.processor:6.1f} s, largest process {one_way.largest:6,.0f} MB, "
+                    f"all {one_way.together:6,.0f} MB\n       {one_way.steps}",
+                    flush=True,
                 )
-                print(f"       {steps.strip()}", flush=True)
-        for kind, what in (("one", "one process"), ("local", "as many processes as cores")):
-            ratio = totals[kind] / totals["loop"]
-            growth = peaks[kind, sizes[1]] / peaks[kind, sizes[0]]
-            print(f"local runner, {what}: {ratio:.2f}x the loop; peak memory {growth:.2f}x that of a tenth")
+    loop_way = found["loop", SENTENCES]
+    for kind, what in (("one", "one process"), ("local", "as many processes as cores")):
+        small, large = (found[kind, count] for count in sizes)
+        print(
+            f"local runner, {what}: {large.seconds / loop_way.seconds:.2f}x the time of the loop, "
+            f"{large.processor / loop_way.processor:.2f}x its processor time; "
+            f"largest process {large.largest / small.largest:.2f}x that of a tenth of the sentences"
+        )
 
 
 if __name__ == "__main__":
