@@ -1,4 +1,4 @@
-"""The whole mine on portable runners gives, bit for bit, the pairs of the local runner (`make test-flink`)."""
+"""The whole mine on a real Flink cluster gives, bit for bit, the pairs of the local runner (`make test-flink`)."""
 
 import os
 import signal
@@ -13,14 +13,17 @@ import pytest
 
 from pipelines.clusters import FlinkSettings
 from pipelines.job import mine_corpora
-from pipelines.prepare import PrepareSettings, prepare
+from pipelines.runners import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.timeout(900),  # minutes on a busy machine
     pytest.mark.skipif("TWINLODE_FLINK" not in os.environ, reason="takes a minute and a cluster: make test-flink"),
 ]
+
+CONFIG = Path(__file__).parents[2] / "configs" / "runners" / "flink.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +44,11 @@ def shards(url: str) -> dict[str, bytes]:
 
 
 @contextmanager
-def serving(port: int, module: str, *arguments: str) -> Iterator[None]:
-    """A Beam service as a process of its own, for as long as the block runs."""
-    command = [sys.executable, "-m", module, *arguments, str(port)]
-    # A worker pool starts whatever `python` comes first.
+def worker_pool() -> Iterator[str]:
+    """Beam's worker pool in a process of its own for as long as the block runs; gives its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
+    # It starts whatever `python` comes first.
     path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     process = subprocess.Popen(
         command, env=os.environ | path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -54,24 +58,10 @@ def serving(port: int, module: str, *arguments: str) -> Iterator[None]:
         while not answers(f"localhost:{port}"):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.2)
-        yield
+        yield f"localhost:{port}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # with the workers that a pool has started
         process.wait(20)
-
-
-def test_beams_own_job_service_with_a_pool_of_workers(corpora: Path, expected: dict[str, bytes]) -> None:
-    """Submission, artifacts and workers all through the portability API, in three processes."""
-    jobs, pool = free_port(), free_port()
-    with (
-        serving(jobs, "apache_beam.runners.portability.local_job_service_main", "--port"),
-        serving(pool, "apache_beam.runners.worker.worker_pool_main", "--service_port"),
-    ):
-        runner = FlinkSettings(
-            job_endpoint=f"localhost:{jobs}", environment="EXTERNAL", environment_config=f"localhost:{pool}"
-        )
-        found = mine_corpora(job(corpora, "portable", rows_per_shard=60), runner)
-    assert shards(found.pairs.url) == expected
 
 
 @pytest.fixture(scope="module")
@@ -80,29 +70,30 @@ def cluster() -> Iterator[Cluster]:
         with Cluster() as running:
             yield running
     except Unavailable as reason:
-        pytest.skip(str(reason))
+        pytest.fail(str(reason))
 
 
 def test_cluster_is_separate_processes(cluster: Cluster) -> None:
     assert len(set(cluster.process_ids)) == 1 + TASK_MANAGERS + 1
-    assert cluster.overview()["slots-total"] == TASK_MANAGERS * SLOTS
+    overview = cluster.overview()
+    assert overview["taskmanagers"] == TASK_MANAGERS
+    assert overview["slots-total"] == TASK_MANAGERS * SLOTS
 
 
-def test_flink_finds_the_same_pairs(cluster: Cluster, corpora: Path, expected: dict[str, bytes]) -> None:
+def test_workers_in_the_submitting_process_find_the_same_pairs(
+    cluster: Cluster, corpora: Path, expected: dict[str, bytes]
+) -> None:
     settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
     found = mine_corpora(job(corpora, "loopback", rows_per_shard=60), settings)
     assert shards(found.pairs.url) == expected
 
 
-def test_flink_takes_workers_from_a_pool(cluster: Cluster, corpora: Path) -> None:
-    """One stage only: a pool starts new Python processes for every job, most of a minute on a busy machine."""
-    source = job(corpora).source
-    side = PrepareSettings(inputs=source.inputs, out="", read=source.read, lang_filter=source.lang_filter)
-    local, pooled = (side.model_copy(update={"out": str(corpora / name)}) for name in ("here", "pooled"))
-    pool = free_port()
-    settings = FlinkSettings(
-        job_endpoint=cluster.job_endpoint, environment="EXTERNAL", environment_config=f"localhost:{pool}", parallelism=2
-    )
-    with serving(pool, "apache_beam.runners.worker.worker_pool_main", "--service_port"):
-        found = prepare(pooled, settings)
-    assert shards(found.url) == shards(prepare(local).url) != {}
+def test_workers_from_a_pool_find_the_same_pairs(cluster: Cluster, corpora: Path, expected: dict[str, bytes]) -> None:
+    """As `configs/runners/flink.yaml` ships it: a pool starts Python processes for both TaskManagers and every job."""
+    with worker_pool() as address:
+        here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={address}", "parallelism=2"]
+        settings = load_runner(str(CONFIG), here)
+        assert isinstance(settings, FlinkSettings)
+        assert settings.environment == "EXTERNAL"
+        found = mine_corpora(job(corpora, "pool", rows_per_shard=60), settings)
+    assert shards(found.pairs.url) == expected
