@@ -190,3 +190,33 @@ def test_a_time_budget_plans_the_schedule(corpus: Path, tmp_path: Path, clock: s
     assert now() - started >= 0.6
     assert trained.result.position.seconds >= 0.6
     assert losses
+
+
+def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
+    first, _ = run(corpus, tmp_path / "first")
+    other = tmp_path / "more" / "en-fr.tsv"  # whose own vocabulary would be another one
+    other.parent.mkdir()
+    other.write_text("a ship\tun navire\nthe cat sees bread\tle chat voit du pain\n" * 40, encoding="utf-8")
+    still = {"optimiser": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
+    warm, _ = run(other, tmp_path / "warm", start={"encoder": str(first.folder)}, **still)
+    scratch, _ = run(other, tmp_path / "scratch", start={"encoder": str(first.folder), "weights": False}, **still)
+    weights = [load_file(trained.folder / "model.safetensors") for trained in (first, warm, scratch)]
+    assert all(np.allclose(weights[0][name], weights[1][name], atol=1e-6) for name in weights[0])
+    assert not np.allclose(weights[0]["tokens.weight"], weights[2]["tokens.weight"], atol=1e-3)
+    subwords = [(trained.folder / "sentencepiece.model").read_bytes() for trained in (first, warm, scratch)]
+    assert subwords[0] == subwords[1] == subwords[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": {"kind": "bag", "dim": 16}}, "has other `model` settings"),
+        ({"text": {"normalise": {"lowercase": False}}}, "has other `text` settings"),
+    ],
+)
+def test_an_encoder_of_other_settings_is_no_start(
+    corpus: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    first, _ = run(corpus, tmp_path / "first", limits={"steps": 1})
+    with pytest.raises(InputError, match=message):
+        run(corpus, tmp_path / "second", start={"encoder": str(first.folder)}, **changes)
