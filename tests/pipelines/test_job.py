@@ -19,6 +19,8 @@ from pipelines.embed import EmbedSettings, embed
 from pipelines.graph import GraphSettings, build_graph
 from pipelines.job import JobResult, JobSettings, mine_corpora
 from pipelines.mine import MineSettings, mine, pair_batches
+from pipelines.report.mines import find_mines
+from pipelines.review.session import Session
 from pipelines.score_curve import ScoreCurve
 from pipelines.selection import ThresholdSettings
 from pipelines.sentences import read_shard
@@ -206,6 +208,15 @@ def test_command_writes_pairs_in_one_file_or_by_shard(corpora: Path, tmp_path: P
     assert len(lines) > 50
     assert (tmp_path / "no.tsv").read_text() == ""
 
+    session = Session(f"{tmp_path}/work", 60, 0.9)
+    for pair in session.sample.sampled:
+        session.mark(pair.key, "right" if pair.score > 1.05 else "wrong")
+    reviewed = ["--out", f"{tmp_path}/good.tsv", "--threshold-from", f"{tmp_path}/work/review.json"]
+    assert CliRunner().invoke(app, arguments(corpora, tmp_path, *reviewed), catch_exceptions=False).exit_code == 0
+    good = (tmp_path / "good.tsv").read_text().split("\n")[:-1]
+    assert good == lines[: session.result.kept] and 0 < len(good) < len(lines)
+    assert sorted(mine.name for mine in find_mines(f"{tmp_path}/work")) == ["pairs-reviewed", "work"]
+
 
 BAD = [
     (["--encoder", "nowhere"], "nowhere"),
@@ -217,6 +228,9 @@ BAD = [
     (["--threshold", "1", "--top", "3"], "only one"),
     (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
     (["--mode", "approximate"], "mode"),
+    (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
+    (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
+    (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --target-precision"),
 ]
 
 
