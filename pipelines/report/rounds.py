@@ -16,6 +16,7 @@ class Rounds(NamedTuple):
     """What is shown of a loop; outside of one only the sentence that says so."""
 
     sentence: str
+    is_loop: bool
     panels: list[Panel]
     columns: list[str]
     rows: list[list[str]]
@@ -26,17 +27,17 @@ def read_loop(workdir: str) -> Rounds:
     folder = local_path(workdir)
     state = read_state(Path(folder)) if folder else None
     if state is None:
-        return Rounds("This is not the folder of a loop, so there are no rounds to compare.", [], [], [])
+        return Rounds("This is not the folder of a loop, so there are no rounds to compare.", False, [], [], [])
     assert folder is not None
     rounds = read_rounds(Path(folder))
     if not rounds:
-        return Rounds("No round of this loop is finished yet.", [], [], [])
+        return Rounds("No round of this loop is finished yet.", True, [], [], [])
     control = read_round(Path(folder) / "control")
     best = f" The best round is {state.best}." if state.best is not None else ""
     ended = f"The loop stopped: {state.stopped}." if state.stopped else "The loop goes on."
     columns = ["round", "pairs mined", "estimated precision", "true precision", *rounds[0].scores, "score", "minutes"]
     table = [_row(record, columns) for record in [*rounds, *([control] if control else [])]]
-    return Rounds(ended + best, _panels(rounds, control), columns, table)
+    return Rounds(ended + best, True, _panels(rounds, control), columns, table)
 
 
 def _panels(rounds: list[RoundRecord], control: RoundRecord | None) -> list[Panel]:

@@ -134,4 +134,4 @@ for (const button of document.querySelectorAll("[data-show]"))
   });
 for (const chart of document.querySelectorAll('[data-mine="rounds"]')) draw(chart, specs.rounds.charts[chart.dataset.chart]);
 followTheme(document.querySelector("button.theme"));
-show(0);
+if (document.getElementById("mine-0")) show(0);

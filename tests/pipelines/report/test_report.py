@@ -131,6 +131,7 @@ def test_rounds_of_a_loop_are_shown(tmp_path: Path) -> None:
         )  # fmt: skip
         write_round(loop / f"round-{number}", record)
     write_state(loop, LoopState(configuration={}, inputs=[], finished=2, best=1, stopped="two rounds were asked for"))
+    assert "There are no finished pairs in this folder" in Path(write_report(str(loop))).read_text()
     write_work(loop / "round-1", pairs_of(10))
     page = Path(write_report(str(loop))).read_text()
     assert "The loop stopped: two rounds were asked for. The best round is 1." in page
