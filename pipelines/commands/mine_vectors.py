@@ -11,13 +11,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.options import ThresholdFromOption
+from pipelines.commands.options import (
+    DeviceOption,
+    FiltersOption,
+    GoldOption,
+    MarginOption,
+    NeighboursOption,
+    PrecisionOption,
+    RejectedOption,
+    RetrievalOption,
+    SeedPairsOption,
+    ThreadsOption,
+    ThresholdFromOption,
+    ThresholdOption,
+    TopOption,
+    read_filters,
+)
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
-    from mining.filters import FilterSettings
     from mining.graph import Graph
+    from mining.margin import Margin
     from mining.miner import Mined, SearchResult, Selection
     from mining.pair_formats import Format
     from mining.sides import Side
@@ -32,20 +48,14 @@ def command(
     src_text: Text,
     tgt_text: Text,
     out: Annotated[str, typer.Option(help="Pairs: .tsv, .parquet, .jsonl or .tmx, compressed by a further extension.")],
-    k: Annotated[int, typer.Option(help="Neighbours that a margin is measured against.")] = 4,
-    margin: Annotated[str, typer.Option(help="absolute, distance or ratio.")] = "ratio",
-    retrieval: Annotated[str, typer.Option(help="forward, backward, intersect or max.")] = "max",
-    threshold: Annotated[float | None, typer.Option(help="Keep pairs that score at least this.")] = None,
-    top: Annotated[int | None, typer.Option(help="Keep this many pairs, the best.")] = None,
-    gold: Annotated[
-        str | None, typer.Option(help="Tune the threshold on true pairs: two columns, line numbers or sentences.")
-    ] = None,
-    target_precision: Annotated[
-        float | None, typer.Option(help="Choose the threshold for this precision; needs --seed-pairs.")
-    ] = None,
-    seed_pairs: Annotated[
-        str | None, typer.Option(help="Known translations (source TAB target) to calibrate with, 80 or more.")
-    ] = None,
+    k: NeighboursOption = 4,
+    margin: MarginOption = "ratio",
+    retrieval: RetrievalOption = "max",
+    threshold: ThresholdOption = None,
+    top: TopOption = None,
+    gold: GoldOption = None,
+    target_precision: PrecisionOption = None,
+    seed_pairs: SeedPairsOption = None,
     seed_src_vectors: Annotated[
         str | None, typer.Option(help="Vectors of the seed sources, unless the seed stands in the texts.")
     ] = None,
@@ -53,16 +63,14 @@ def command(
     threshold_from: ThresholdFromOption = None,
     search: Annotated[str, typer.Option(help="exact, approximate, or auto: exact up to 10^12 comparisons.")] = "auto",
     memory: Annotated[str, typer.Option(help="Memory to use besides mapped files.")] = "4GiB",
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores unless told.")] = None,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     dim: Annotated[int | None, typer.Option(help="Dimension of raw vectors.")] = None,
     dtype: Annotated[str | None, typer.Option(help="Type of raw vectors: float32 or float16.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language, for filters, TMX and Moses.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
-    filters: Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")] = "none",
-    rejected: Annotated[
-        str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")
-    ] = None,
+    filters: FiltersOption = "none",
+    rejected: RejectedOption = None,
     candidates: Annotated[
         str | None, typer.Option(help="Write all k candidates of both directions here, with their scores.")
     ] = None,
@@ -83,9 +91,8 @@ def command(
     from mining.corpus import read_id_pairs
     from mining.errors import InputError
     from mining.files import local_path
-    from mining.miner import MineSettings, build_graph, mine_sides, pairs_table, plant_seed
+    from mining.miner import MineSettings, build_graph, mine_sides, plant_seed
     from mining.pair_formats import format_of, write_pairs
-    from mining.retrieval import candidates as all_candidates
     from pipelines.review.result import reviewed_threshold
 
     if sum(choice is not None for choice in (threshold, top, gold, target_precision, threshold_from)) > 1:
@@ -99,28 +106,18 @@ def command(
     options = {
         "k": k, "margin": margin, "retrieval": retrieval, "search": search, "memory": _bytes(memory),
         "device": device, "threads": threads, "threshold": threshold, "top": top, "gold": gold,
-        "target_precision": target_precision, "filters": _filters(filters), "src_lang": src_lang, "tgt_lang": tgt_lang,
+        "target_precision": target_precision, "filters": read_filters(filters),
+        "src_lang": src_lang, "tgt_lang": tgt_lang,
     }  # fmt: skip
     settings = validate_settings(MineSettings, options, "the options")
     kind = _format(format) if format else format_of(out)
-    inputs = (
-        src_vectors,
-        tgt_vectors,
-        src_text,
-        tgt_text,
-        gold,
-        seed_pairs,
-        seed_src_vectors,
-        seed_tgt_vectors,
-        filters,
-    )
+    texts, vectors = (src_text, tgt_text), (src_vectors, tgt_vectors)
+    seed_vectors = seed_src_vectors, seed_tgt_vectors
+    inputs = (*texts, *vectors, gold, seed_pairs, *seed_vectors, filters)
     _check_outputs(out, kind, (rejected, candidates), save_graph, (src_lang, tgt_lang), inputs)
 
     started = time.monotonic()
-    texts, vectors = (src_text, tgt_text), (src_vectors, tgt_vectors)
-    source, target, seed_rows = _open_sides(
-        texts, vectors, seed_pairs, (seed_src_vectors, seed_tgt_vectors), dim, dtype
-    )
+    source, target, seed_rows = _open_sides(texts, vectors, seed_pairs, seed_vectors, dim, dtype)
     if gold is not None:
         read_id_pairs(gold, source.lines, target.lines)  # a mistake in it shows before the search
     plants = None
@@ -135,9 +132,7 @@ def command(
     if save_graph:
         _save_graph(save_graph, found)
     if candidates:
-        edges = all_candidates(found.graph, settings.margin)
-        edges = edges.take((edges.source < source.rows) & (edges.target < target.rows))  # no seed behind the corpora
-        table = pairs_table(edges, source, target)
+        table = _candidates(found.graph, settings.margin, source, target)
         write_pairs(candidates, [table], src_lang=src_lang, tgt_lang=tgt_lang)
     if curve:
         _write_curve(curve, selection)
@@ -196,15 +191,6 @@ def _check_outputs(
         require_writable(url)
 
 
-def _filters(choice: str) -> FilterSettings:
-    from encoder.settings import load_settings
-    from mining.filters import FilterSettings
-
-    if choice == "none":
-        return FilterSettings.none()
-    return FilterSettings() if choice == "standard" else load_settings(FilterSettings, choice)
-
-
 def _open_sides(
     texts: tuple[str, str],
     vectors: tuple[str, str],
@@ -255,6 +241,16 @@ def _gflops_bar(total: float) -> Iterator[Callable[[float], None]]:
             bar.update(task, advance=multiply_adds, speed=f"{2e-9 * speed:,.0f} GFLOP/s" if speed else "")
 
         yield report
+
+
+def _candidates(graph: Graph, margin: Margin, source: Side, target: Side) -> pa.Table:
+    """All k neighbours of both directions as pairs."""
+    from mining.miner import pairs_table
+    from mining.retrieval import candidates
+
+    edges = candidates(graph, margin)
+    edges = edges.take((edges.source < source.rows) & (edges.target < target.rows))  # no seed behind the corpora
+    return pairs_table(edges, source, target)
 
 
 def _save_graph(folder: str, found: SearchResult) -> None:

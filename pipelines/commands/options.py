@@ -21,6 +21,23 @@ DtypeOption = Annotated[str, typer.Option(help="Type of stored vectors: float32,
 ThresholdFromOption = Annotated[
     str | None, typer.Option(help="Take the threshold from a review: the review.json that `twinlode review` writes.")
 ]
+# How pairs are found and which are kept.
+NeighboursOption = Annotated[int, typer.Option(help="Neighbours that a margin is measured against.")]
+MarginOption = Annotated[str, typer.Option(help="absolute, distance or ratio.")]
+RetrievalOption = Annotated[str, typer.Option(help="forward, backward, intersect or max.")]
+ThresholdOption = Annotated[float | None, typer.Option(help="Keep pairs that score at least this.")]
+TopOption = Annotated[int | None, typer.Option(help="Keep this many pairs, the best.")]
+GoldOption = Annotated[
+    str | None, typer.Option(help="Tune the threshold on true pairs: two columns, ids or sentences.")
+]
+PrecisionOption = Annotated[
+    float | None, typer.Option(help="Choose the threshold for this precision; needs --seed-pairs.")
+]
+SeedPairsOption = Annotated[
+    str | None, typer.Option(help="Known translations (source TAB target) to calibrate with, 80 or more.")
+]
+FiltersOption = Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")]
+RejectedOption = Annotated[str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")]
 
 
 def quiet_beam() -> None:
