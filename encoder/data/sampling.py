@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from encoder.data.examples import Examples, Source
 from encoder.data.heldout import HeldOut
@@ -29,9 +29,16 @@ class BatchSettings(Settings):
     pairs: int = Field(2048, ge=2, description="Pairs of one batch, over all processes.")
     tokens: int | None = Field(None, ge=64, description="Padded tokens of one batch, over all processes.")
     bucket: bool = Field(False, description="Batches of sentences of similar length; `tokens` implies it.")
+    alike: bool = Field(False, description="Batches of one corpus and language pair where it can be: harder negatives.")
     max_tokens: int = Field(120, ge=1, description="Sentences are cut here.")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up for one update.")
     chunk: int = Field(0, ge=0, description="Gradient cache: sentences encoded at a time; 0 encodes all at once.")
+
+    @model_validator(mode="after")
+    def _sorted_one_way(self) -> BatchSettings:
+        if self.alike and (self.bucket or self.tokens):
+            raise ValueError("batches are either alike or of similar length; drop `alike`, or `bucket` and `tokens`")
+        return self
 
 
 def mixture(sources: Sequence[Source], corpus_weights: Sequence[float], temperature: float) -> np.ndarray:
@@ -102,7 +109,8 @@ class Sampler:
         counts = rng.multinomial(self._pool, self._probabilities)
         parts = [self._draw(n, state.drawn[n], int(count)) for n, count in enumerate(counts) if count]
         rows = np.concatenate(parts)
-        rows = rows[rng.permutation(len(rows))]
+        if not self._settings.alike:
+            rows = rows[rng.permutation(len(rows))]
         drawn = tuple(int(before + count) for before, count in zip(state.drawn, counts, strict=True))
         return rows[~self.examples.repeats(rows, self._held_out)], drawn
 
@@ -120,7 +128,8 @@ class Sampler:
         if self._settings.tokens is None and not self._settings.bucket:
             # Equal parts, a little smaller than asked for where held-out ones fell away.
             parts = np.array_split(rows, -(-len(rows) // self._most) or 1)
-            return [self._even(part) for part in parts if len(part) >= 2 * self._processes]
+            batches = [self._even(part) for part in parts if len(part) >= 2 * self._processes]
+            return self._shuffled(batches, pool) if self._settings.alike else batches
         width = self._longest_side(rows)
         order = np.argsort(width, kind="stable")
         rows, width = rows[order], width[order]
@@ -128,9 +137,11 @@ class Sampler:
         while cuts[-1] < len(rows):
             cuts.append(self._batch_end(width, cuts[-1]))
         batches = [self._even(rows[start:stop]) for start, stop in pairwise(cuts)]
-        full = [batch for batch in batches if len(batch) >= 2 * self._processes]
-        shuffled = np.random.default_rng([self._seed, pool, 1]).permutation(len(full))
-        return [full[n] for n in shuffled]
+        return self._shuffled([batch for batch in batches if len(batch) >= 2 * self._processes], pool)
+
+    def _shuffled(self, batches: list[np.ndarray], pool: int) -> list[np.ndarray]:
+        order = np.random.default_rng([self._seed, pool, 1]).permutation(len(batches))
+        return [batches[n] for n in order]
 
     def _longest_side(self, rows: np.ndarray) -> np.ndarray:
         sides = self.examples.sentences(rows)

@@ -62,7 +62,10 @@ def test_one_epoch_sees_every_pair_once(tmp_path: Path) -> None:
     assert not np.array_equal(drawn[0].rows, drawn[4].rows)
 
 
-@pytest.mark.parametrize("settings", [{"pairs": 50}, {"pairs": 50, "tokens": 600}, {"pairs": 50, "bucket": True}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"pairs": 50}, {"pairs": 50, "tokens": 600}, {"pairs": 50, "bucket": True}, {"pairs": 50, "alike": True}],
+)
 def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict[str, object]) -> None:
     store = make_store(tmp_path, {"de": 700, "fr": 300})
     sampler = make_sampler(store, held_out=40, **settings)
@@ -71,6 +74,18 @@ def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict
         rest: list[Drawn] = list(islice(sampler.batches(whole[stop - 1].after), 60 - stop))
         for one, other in zip(whole[stop:], rest, strict=True):
             np.testing.assert_array_equal(one.rows, other.rows)
+
+
+def test_batches_alike_are_of_one_source_where_it_can_be(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {"de": 600, "fr": 300, "it": 100})
+    languages = {}
+    for alike in (False, True):
+        sampler = make_sampler(store, pairs=50, alike=alike)
+        epoch = list(islice(sampler.batches(sampler.start()), 20))
+        assert len(np.unique(np.concatenate([batch.rows for batch in epoch]), axis=0)) > 900
+        languages[alike] = [len(np.unique(store.language[batch.rows[:, :2]])) - 1 for batch in epoch]
+    assert np.mean(languages[False]) > 2
+    assert np.sum(np.array(languages[True]) > 1) <= 2  # where one source ends and the next begins
 
 
 def test_token_budget_and_equal_shares(tmp_path: Path) -> None:
