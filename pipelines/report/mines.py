@@ -30,7 +30,7 @@ class Mine(NamedTuple):
     """A finished mine and everything about it that is still there."""
 
     name: str
-    folder: str  # the work folder that holds the pairs
+    folder: str  # the work folder that holds the pairs, where a review is kept
     pairs: Dataset
     graph: Dataset | None
     source: Side
@@ -68,8 +68,8 @@ def pairs_folders(workdir: str) -> list[str]:
     # A loop keeps a folder of pairs with one dataset a language in it.
     names = [f"{root}/{depth}{name}/{MANIFEST}" for depth in _DEPTHS for name in ("pairs*", "pairs/*")]
     found = [path for name in names for path in filesystem.glob(name)]
-    if filesystem.exists(f"{root}/{MANIFEST}") and root.rsplit("/", 1)[-1].startswith("pairs"):
-        found.append(f"{root}/{MANIFEST}")
+    if filesystem.exists(f"{root}/{MANIFEST}"):
+        found = [f"{root}/{MANIFEST}"]
     local = "file" in filesystem.protocol
     folders = sorted(path.removesuffix(f"/{MANIFEST}") for path in found)
     # As it was given, so that what is printed can be typed again.
@@ -80,7 +80,8 @@ def pairs_folders(workdir: str) -> list[str]:
 def open_mine(url: str, workdir: str) -> Mine:
     """The mine whose pairs dataset is at `url`."""
     pairs = open_dataset(url, "pairs")
-    folder = url.rstrip("/").rpartition("/")[0] or "."
+    folder, _, own = url.rstrip("/").rpartition("/")
+    folder = (folder or ".") if own.startswith("pairs") else url  # a loop's are by language in one folder
     given = pairs.manifest.request.inputs
     corpora = 5 if len(given) > 4 else 3  # the graph, two sides with plants or without; gold, a file, comes last
     graph = _open(given[0], folder, "graph")

@@ -139,6 +139,20 @@ def test_rounds_of_a_loop_are_shown(tmp_path: Path) -> None:
     assert set(data_of(page, "charts")["rounds"]["charts"]) == {"scores", "pairs", "precision"}
 
 
+def test_pairs_by_language_in_one_folder_are_mines_of_their_own(tmp_path: Path) -> None:
+    for name in ("de-en", "fr-en"):
+        work = write_work(tmp_path / name, pairs_of(20))
+        (tmp_path / "loop" / "round-1" / "pairs").mkdir(parents=True, exist_ok=True)
+        (work / "pairs").rename(tmp_path / "loop" / "round-1" / "pairs" / name)
+    mines = find_mines(str(tmp_path / "loop"))
+    assert [mine.name for mine in mines] == ["round-1/de-en", "round-1/fr-en"]
+    assert len({mine.folder for mine in mines}) == 2, "each has its own review"
+    assert all(mine.graph is not None for mine in mines), "found where they were made"
+    assert find_mines(mines[0].pairs.url)[0].pairs == mines[0].pairs
+    with pytest.raises(InputError, match="holds sentences; pairs are needed"):
+        find_mines(str(tmp_path / "de-en" / "src"))
+
+
 @pytest.mark.parametrize("name", ["nothing", "empty"])
 def test_a_folder_without_pairs_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
