@@ -43,16 +43,19 @@ def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Te
     return rows[other], columns[other]
 
 
-def contrastive_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def contrastive_loss(
+    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Mean over pairs of -log softmax in both directions, summed (EMS equation 8), and the in-batch P@1.
 
-    `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`.
+    `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`. A `margin` is
+    taken off the cosines of the pairs, which have to win by that much (Yang et al. 2019, as in LaBSE).
     """
     left, right = functional.normalize(left, dim=1), functional.normalize(right, dim=1)
     if world_size() > 1 or temperature < _SAFE_TEMPERATURE:
-        return dot_product_loss(left, right, keys, temperature)
+        return dot_product_loss(left, right, keys, temperature, margin)
     rows, columns = same_meaning(keys, keys, 0)
-    loss = _CosineLoss.apply(left, right, rows, columns, temperature)
+    loss = _CosineLoss.apply(left, right, rows, columns, temperature, margin)
     return loss, _hits(left[:_HIT_ROWS].detach(), right.detach(), rows, columns)
 
 
@@ -63,8 +66,11 @@ class _CosineLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
+    def forward(
+        ctx: Any, left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, temperature: float, margin: float
+    ) -> Tensor:
         matrix = (left / temperature) @ right.T  # (pairs, pairs)
+        matrix.diagonal().sub_(margin / temperature)
         positive = matrix.diagonal().clone()
         matrix.exp_()
         matrix[rows, columns] = 0
@@ -77,9 +83,9 @@ class _CosineLoss(torch.autograd.Function):
         return (forward.log() + backward.log() - 2 * positive).mean()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         left, right = ctx.saved_tensors
-        return left * gradients[0], right * gradients[0], None, None, None
+        return left * gradients[0], right * gradients[0], None, None, None, None
 
 
 def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -90,18 +96,24 @@ def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return (similarities.argmax(1) == torch.arange(len(left), device=left.device)).float().mean()
 
 
-def dot_product_loss(left: Tensor, right: Tensor, keys: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def dot_product_loss(
+    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """The same for vectors as they are."""
     first = rank() * len(left)
+    own = torch.arange(first, first + len(left), device=left.device)
     rows, columns = same_meaning(keys, gather(keys), first)
     forward = masked_logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
-    positive = (left * right).sum(1) / temperature  # not the diagonal, whose gradient would be another matrix
+    hits = forward.detach().argmax(1) == own
+    handicap = functional.one_hot(own, forward.shape[1]) * (margin / temperature) if margin else 0.0
+    forward = forward - handicap
+    positive = ((left * right).sum(1) - margin) / temperature  # not the diagonal: its gradient would be another matrix
     if world_size() == 1:
         backward_partition = forward.logsumexp(0)
     else:
-        backward_partition = masked_logits(right, gather(left), rows, columns, temperature).logsumexp(1)
+        backward = masked_logits(right, gather(left), rows, columns, temperature) - handicap
+        backward_partition = backward.logsumexp(1)
     loss = (forward.logsumexp(1) + backward_partition - 2 * positive).mean()
-    hits = forward.detach().argmax(1) == torch.arange(first, first + len(left), device=left.device)
     return loss, hits.float().mean()
 
 

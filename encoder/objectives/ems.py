@@ -32,6 +32,9 @@ class EmsSettings(Settings):
     share_embedding: bool = Field(False, description="Use the encoder's input embedding as XTR's output matrix.")
     projection_dim: int = Field(128, ge=0, description="Output of the contrastive MLP; 0 compares raw vectors.")
     temperature: float = Field(0.1, gt=0)
+    margin: float = Field(
+        0.0, ge=0, lt=1, description="What a pair's cosine must win by, not in the paper; 0 for none."
+    )
     xtr_negatives: int = Field(
         0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."
     )
@@ -64,7 +67,9 @@ class Ems(Objective):
             total = total + self.settings.xtr * cross_entropy
         if self.projection is not None:
             left, right = self.projection(vectors).chunk(2)  # (pairs, projection_dim), equations 10 and 11
-            contrastive, hits = contrastive_loss(left, right, pair_keys(batch), self.settings.temperature)
+            contrastive, hits = contrastive_loss(
+                left, right, pair_keys(batch), self.settings.temperature, self.settings.margin
+            )
             parts |= {"contrastive": contrastive.detach(), "batch_p_at_1": hits}
             total = total + self.settings.contrastive * contrastive
         return Loss(total, parts)
