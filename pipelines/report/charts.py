@@ -39,7 +39,7 @@ def histogram(edges: Sequence[float], parts: dict[str, np.ndarray], threshold: f
     ]
     names = list(parts)
     bars = (
-        _chart(rows)
+        _chart()
         .mark_bar(binSpacing=1)
         .encode(
             x=alt.X("from:Q", bin="binned", title="score", scale=alt.Scale(zero=False)),
@@ -50,14 +50,14 @@ def histogram(edges: Sequence[float], parts: dict[str, np.ndarray], threshold: f
             tooltip=["what:N", _number("from", ".3f"), _number("to", ".3f"), _number("pairs", ",")],
         )
     )
-    return _spec(bars + _rule(threshold) if threshold is not None else bars)
+    return _spec(bars, rows, now=threshold)
 
 
 def kept_by_threshold(threshold: Sequence[float], kept: Sequence[int], now: float | None) -> Spec:
     """How many pairs each threshold keeps."""
     rows: Rows = [{"threshold": t, "pairs": k} for t, k in zip(threshold, kept, strict=True)]
     area = (
-        _chart(rows)
+        _chart()
         .mark_area(line={"color": _COLOURS[KEPT]}, color=_COLOURS[KEPT], fillOpacity=0.18, interpolate="step")
         .encode(
             x=_threshold_axis(),
@@ -65,7 +65,7 @@ def kept_by_threshold(threshold: Sequence[float], kept: Sequence[int], now: floa
             tooltip=[_number("threshold", ".3f"), _number("pairs", ",")],
         )
     )
-    return _spec((area + _rule(now) if now is not None else area), pan=True)
+    return _spec(area, rows, now=now, pan=True)
 
 
 def precision_by_threshold(lines: Sequence[Line], now: float | None) -> Spec:
@@ -78,14 +78,13 @@ def precision_by_threshold(lines: Sequence[Line], now: float | None) -> Spec:
             for t, p, (low, high) in zip(line.threshold, line.value, bounds, strict=True)
         ]
     least = _tenth_below(row["low"] for row in rows)
-    base = _chart(rows).encode(x=_threshold_axis(), color=alt.Color("what:N", title=None, legend=_LEGEND))
+    base = _chart().encode(x=_threshold_axis(), color=alt.Color("what:N", title=None, legend=_LEGEND))
     band = base.mark_area(opacity=0.2).encode(y=_share("low", least=least), y2="high:Q", tooltip=alt.value(None))
     line_ = base.mark_line(strokeWidth=2).encode(
         y=_share("precision", least=least),
         tooltip=["what:N", _number("threshold", ".3f"), *(_number(n, ".1%") for n in ("precision", "low", "high"))],
     )
-    both = band + line_
-    return _spec(both + _rule(now, foot=True) if now is not None else both, pan=True)
+    return _spec(band + line_, rows, now=now, foot=True, pan=True)
 
 
 def precision_recall(lines: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]]) -> Spec:
@@ -96,7 +95,7 @@ def precision_recall(lines: Mapping[str, tuple[Sequence[float], Sequence[float],
         for place, (r, p, t) in enumerate(zip(*columns, strict=True))
     ]
     chart = (
-        _chart(rows)
+        _chart()
         .mark_line(strokeWidth=2)
         .encode(
             x=_share("recall", axis="x"),
@@ -106,7 +105,7 @@ def precision_recall(lines: Mapping[str, tuple[Sequence[float], Sequence[float],
             tooltip=["what:N", _number("threshold", ".3f"), _number("precision", ".1%"), _number("recall", ".1%")],
         )
     )
-    return _spec(chart)
+    return _spec(chart, rows)
 
 
 def funnel(stages: Sequence[Stage]) -> Spec:
@@ -123,7 +122,7 @@ def funnel(stages: Sequence[Stage]) -> Spec:
     palette = ["#e3a83b", "#e0603a", "#b46ad6", "#5fb3b3", "#c98f6b", "#9aa5b1", "#d66a94", "#8a9a3c", "#6a7fd6"]
     colours = [_COLOURS[KEPT], *(palette[n % len(palette)] for n in range(len(names)))]
     chart = (
-        _chart(rows)
+        _chart()
         .mark_bar(cornerRadius=2)
         .encode(
             y=alt.Y("stage:N", sort=[stage.name for stage in stages], title=None, axis=alt.Axis(labelLimit=200)),
@@ -135,13 +134,13 @@ def funnel(stages: Sequence[Stage]) -> Spec:
             tooltip=["stage:N", "what:N", _number("rows", ",")],
         )
     )
-    return _spec(chart, height=34 * len(stages))
+    return _spec(chart, rows, height=34 * len(stages))
 
 
 def length_scatter(points: Rows, names: tuple[str, str]) -> Spec:
     """Characters of one side against those of the other, by score."""
     chart = (
-        _chart(points)
+        _chart()
         .mark_circle(size=22, opacity=0.55)
         .encode(
             x=_log("source", f"characters, {names[0]}"),
@@ -150,7 +149,7 @@ def length_scatter(points: Rows, names: tuple[str, str]) -> Spec:
             tooltip=[_number("score", ".3f"), _number("source", ","), _number("target", ",")],
         )
     )
-    return _spec(chart, pan=True)
+    return _spec(chart, points, pan=True)
 
 
 def occurrences(sides: Sequence[SideHubs]) -> Spec:
@@ -162,7 +161,7 @@ def occurrences(sides: Sequence[SideHubs]) -> Spec:
     ]
     labels = [label for label, _ in max((side.occurrences for side in sides), key=lambda bins: len(bins))]
     chart = (
-        _chart(rows)
+        _chart()
         .mark_bar()
         .encode(
             x=alt.X("times:N", sort=labels, title="times a neighbour", axis=_LEVEL),
@@ -172,14 +171,14 @@ def occurrences(sides: Sequence[SideHubs]) -> Spec:
             tooltip=["side:N", "times:N", _number("sentences", ",")],
         )
     )
-    return _spec(chart)
+    return _spec(chart, rows)
 
 
 def over_rounds(rows: Rows, title: str, percent: bool) -> Spec:
     """A figure of each round of a loop; rows have `round`, `value` and `what`."""
     axis = alt.Axis(format="%") if percent else alt.Axis(format=",")
     chart = (
-        _chart(rows)
+        _chart()
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X("round:O", title="round", axis=_LEVEL),
@@ -188,26 +187,38 @@ def over_rounds(rows: Rows, title: str, percent: bool) -> Spec:
             tooltip=["what:N", "round:O", _number("value", ".1%" if percent else ",")],
         )
     )
-    return _spec(chart)
+    return _spec(chart, rows)
 
 
 _LEGEND = alt.Legend(orient="top", labelLimit=240, symbolOpacity=1, symbolType="square")
 _LEVEL = alt.Axis(labelAngle=0)
 
 
-def _chart(rows: Rows) -> alt.Chart:
-    return alt.Chart(alt.Data(values=rows))
+def _chart(data: str = "rows") -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=data))
 
 
-def _spec(chart: alt.Chart | alt.LayerChart, height: int = _HEIGHT, pan: bool = False) -> Spec:
-    sized = chart.properties(width="container", height=height)
+def _spec(
+    chart: alt.Chart | alt.LayerChart,
+    rows: Rows,
+    *,
+    now: float | None = None,
+    foot: bool = False,
+    height: int = _HEIGHT,
+    pan: bool = False,
+) -> Spec:
+    """The specification with its rows, put in at last: altair would check thousands of them one by one."""
+    layers = chart + _rule(foot) if now is not None else chart
+    sized = layers.properties(width="container", height=height)
     # Wheel zoom would catch a reader who scrolls the page: zooming takes the shift key.
     zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    return (sized.add_params(zoom) if pan else sized).to_dict()
+    spec = (sized.add_params(zoom) if pan else sized).to_dict()
+    threshold = [{"threshold": now, "label": f"threshold {now:.3f}"}] if now is not None else []
+    return spec | {"datasets": {"rows": rows, "now": threshold}}
 
 
-def _rule(threshold: float, foot: bool = False) -> alt.LayerChart:
-    base = _chart([{"threshold": threshold, "label": f"threshold {threshold:.3f}"}]).encode(x="threshold:Q")
+def _rule(foot: bool) -> alt.LayerChart:
+    base = _chart("now").encode(x="threshold:Q")
     rule = base.mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color="#d6336c")
     place = alt.value(_HEIGHT - 12 if foot else 2)
     text = base.mark_text(align="left", dx=5, baseline="top", color="#d6336c").encode(text="label:N", y=place)

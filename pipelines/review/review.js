@@ -15,6 +15,7 @@ function show() {
   ["src", "tgt"].forEach((side, number) => {
     const sentence = document.getElementById(side);
     sentence.textContent = current ? current[side] : side === "src" ? "All pairs are marked." : "";
+    sentence.dir = current ? direction(langs[number]) : "auto";
     if (current && langs[number]) sentence.lang = langs[number];
   });
   find("progress").max = pairs.length;

@@ -1,6 +1,12 @@
 "use strict";
 // Draws Vega-Lite specifications in the colours of the page, again whenever those change.
 const drawn = new Map();
+const RIGHT_TO_LEFT = new Set(["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ku", "ps", "sd", "ug", "ur", "yi"]);
+
+// A sentence of a language that is written from the right may well begin with a Latin word.
+function direction(lang) {
+  return RIGHT_TO_LEFT.has((lang || "").split("-")[0]) ? "rtl" : "auto";
+}
 
 function isDark() {
   const asked = document.documentElement.dataset.theme;

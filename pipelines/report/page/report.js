@@ -88,7 +88,7 @@ class Pairs {
     const cell = document.createElement("td");
     cell.className = "text";
     const sentence = document.createElement("bdi");
-    sentence.dir = "auto";
+    sentence.dir = direction(this.langs[number]);
     if (this.langs[number]) sentence.lang = this.langs[number];
     this.marked(sentence, this.data[side][row]);
     const at = document.createElement("span");

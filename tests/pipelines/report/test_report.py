@@ -21,7 +21,7 @@ from tests.pipelines.works import BELOW, Pair, pairs_of, write_work
 HOSTILE = [
     Pair("</script><script>window.broken = 1</script>", "\"quoted\" & <b onclick='x'>bold</b>", 1.9),
     Pair("left \u202eright to left override", "<!-- <img src=x onerror=window.broken=1>", 1.8),
-    Pair("line\u2028separator {{ 7 * 7 }} ${8}", "القطة تجلس على الطاولة", 1.7),
+    Pair("line\u2028separator {{ 7 * 7 }} ${8}", "Python: القطة تجلس على الطاولة", 1.7),
 ]
 
 
@@ -50,7 +50,7 @@ def test_page_has_pairs_charts_and_lineage(tmp_path: Path) -> None:
 def test_histogram_says_what_became_of_every_matched_pair(tmp_path: Path) -> None:
     page = Path(write_report(str(write_work(tmp_path / "work", pairs_of(50))))).read_text()
     spec = data_of(page, "charts")["0"]["charts"]["histogram"]
-    rows = [row for layer in spec["layer"] if "data" in layer for row in layer["data"]["values"] if "pairs" in row]
+    rows = spec["datasets"]["rows"]
     counts: dict[str, int] = {}
     for row in rows:
         counts[row["what"]] = counts.get(row["what"], 0) + row["pairs"]
