@@ -1,8 +1,8 @@
 """A real standalone Flink cluster on loopback: one JobManager and two TaskManagers, each a process of its own.
 
-`python -m tests.flink.cluster` starts one, prints how to run on it, and stops it on Ctrl-C. Flink's distribution comes
-from its PyPI package into a cache folder, never into the environment; Beam's job server comes from Maven Central as
-library jars (`pom.xml`), the newest set that is complete there: Beam 2.62.0 in Java serves the pinned Beam in Python.
+`python -m tests.flink.cluster` starts one, prints how to run on it, and stops it on Ctrl-C. Flink and Beam's job server
+come from Maven Central as library jars (`pom.xml`), the newest set that is complete there: Beam 2.62.0 in Java serves
+the pinned Beam in Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -21,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-FLINK = "1.19.3"
+FLINK = "1.19"
 BEAM = "2.62.0"
 TASK_MANAGERS = 2
 SLOTS = 2
@@ -48,39 +47,18 @@ class Unavailable(Exception):
     """A part of the cluster that cannot be had here, and why."""
 
 
-def distribution() -> Path:
-    """The folder with Flink's jars, installed on first use."""
-    folder = CACHE / f"flink-{FLINK}"
-    if not (folder / "pyflink" / "lib").is_dir():
-        partial = folder.with_suffix(".part")
-        shutil.rmtree(partial, ignore_errors=True)
-        uv = Path(sys.executable).with_name("uv")
-        package = f"apache-flink-libraries=={FLINK}"
-        command = [str(uv), "pip", "install", "--quiet", "--no-deps", "--target", str(partial), package]
-        _run(command, f"{package} cannot be installed")
-        partial.rename(folder)
-    return folder / "pyflink"
-
-
-def runner_jars() -> list[Path]:
-    """Beam's Flink runner and what it needs, without Flink's own jars, copied on first use."""
-    minor = FLINK.rpartition(".")[0]
-    folder = CACHE / f"beam-flink-{minor}-{BEAM}"
+def jars() -> Path:
+    """The folder with Flink, Beam's runner for it and all that they need, downloaded on first use."""
+    folder = CACHE / f"flink-{FLINK}-beam-{BEAM}"
     if not folder.is_dir():
         partial = folder.with_suffix(".part")
         shutil.rmtree(partial, ignore_errors=True)
         pom = Path(__file__).with_name("pom.xml")
-        command = ["mvn", "--batch-mode", "--quiet", f"--file={pom}", f"-Dflink={minor}", f"-Dbeam={BEAM}"]
+        command = ["mvn", "--batch-mode", "--quiet", f"--file={pom}", f"-Dflink={FLINK}", f"-Dbeam={BEAM}"]
         command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
-        _run(command, f"Maven cannot find Beam {BEAM} for Flink {minor}")
+        _run(command, f"Maven cannot find Beam {BEAM} for Flink {FLINK}")
         partial.rename(folder)
-    return sorted(path for path in folder.glob("*.jar") if not path.name.startswith("flink-"))
-
-
-def class_path() -> str:
-    """One class path for all processes."""
-    flink = [path for name in ("flink-dist", "log4j") for path in (distribution() / "lib").glob(f"{name}-*.jar")]
-    return ":".join(map(str, [*sorted(flink), *runner_jars()]))
+    return folder
 
 
 def _run(command: list[str], problem: str) -> None:
@@ -175,7 +153,7 @@ class Cluster:
         return [*flags, f"--flink-master={self.master}", f"--flink-conf-dir={self._folder}"]
 
     def _start(self, name: str, main: str, *arguments: str) -> None:
-        command = [*_JAVA, f"-Djava.io.tmpdir={self._folder}", "-cp", class_path(), main, *arguments]
+        command = [*_JAVA, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", main, *arguments]
         with (self._folder / f"{name}.log").open("wb") as log:
             self._processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
 
