@@ -22,7 +22,7 @@ test: lint
 test-browser: $(READY)
 	TWINLODE_BROWSER=1 $(BIN)/pytest -rs tests/browser
 
-# The whole mine on a real Flink cluster and through Beam's portability API, in processes of their own.
+# The whole mine on a real Flink cluster, in processes of their own.
 test-flink: $(READY)
 	TWINLODE_FLINK=1 $(BIN)/pytest -rs tests/flink
 
