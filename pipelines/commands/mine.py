@@ -152,7 +152,7 @@ def show(title: str, rows: list[tuple[str, str]]) -> None:
     from rich.table import Table
 
     table = Table("", "", title=title, title_justify="left", show_header=False)
-    table.columns[1].justify = "right"
+    table.columns[1].justify, table.columns[1].overflow = "right", "fold"  # a path that is cut off is of no use
     for row in rows:
         table.add_row(*row)
     Console().print(table)

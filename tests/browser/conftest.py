@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 REQUIRED = bool(os.environ.get("TWINLODE_BROWSER"))  # set by `make test-browser`
+
+expect.set_options(timeout=60_000)  # a busy machine must not fail a test
 
 
 def find_chromium() -> str | None:

@@ -100,6 +100,12 @@ def test_a_moved_folder_and_lost_inputs_are_no_error(tmp_path: Path) -> None:
     assert "before scores below the threshold were recorded" in page
 
 
+def test_a_mine_without_pairs_has_a_page(tmp_path: Path) -> None:
+    page = Path(write_report(str(write_work(tmp_path / "work", [])))).read_text()
+    assert "No pair was kept." in page
+    assert data_of(page, "pairs-0")["src"] == []
+
+
 def test_hostile_texts_are_data(tmp_path: Path) -> None:
     page = Path(write_report(str(write_work(tmp_path / "work", HOSTILE, ("en", "ar"))))).read_text()
     pairs = data_of(page, "pairs-0")

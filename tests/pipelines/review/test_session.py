@@ -2,6 +2,11 @@
 
 import http.client
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -81,6 +86,21 @@ def server(work: Path) -> Iterator[ReviewServer]:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()
+
+
+def test_command_serves_until_it_is_stopped(work: Path) -> None:
+    command = [sys.executable, "-m", "pipelines.cli", "review", str(work), "--sample", "20"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"COLUMNS": "300"}}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stderr is not None and process.stdout is not None
+        address = next(found[1] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:(\d+)/", line)))
+        connection = http.client.HTTPConnection(HOST, int(address), timeout=60)
+        connection.request("GET", "/state")
+        assert json.load(connection.getresponse())["result"]["wanted"] == 0.9
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+    assert process.returncode == 0
+    assert "threshold for 90%" in said and "review.json" in said
 
 
 def ask(server: ReviewServer, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
