@@ -25,7 +25,7 @@ DATASETS = {
 # VMSST Table 10. Its Spanish-English is near 77, so it is track 4a: on 4b (translation quality) everybody is far below.
 SAME_LANGUAGE = ("track1.ar-ar", "track3.es-es")
 CROSS_LANGUAGE = ("track2.ar-en", "track4a.es-en", "track6.tr-en")
-UNSTABLE = "fr-pl"  # MPCL leaves it out of its STS22 average
+UNSTABLE = {"fr-pl", "pl-fr"}  # MPCL leaves it out of its STS22 average
 
 
 class Sts(Benchmark):
@@ -88,8 +88,8 @@ def _averages(sets: Sequence[StsSet], items: Sequence[np.ndarray], scores: Seque
         if not members:
             continue
         pearsons.append(averaged(year, [by_name[found.name, "Pearson"] for found, _ in members]))
-        joined = [pairs for found, pairs in members if not found.name.endswith("SMT")]
-        spearmans.append(_score(f"{year} joined", "Spearman", np.concatenate(joined)))
+        if joined := [pairs for found, pairs in members if not found.name.endswith("SMT")]:
+            spearmans.append(_score(f"{year} joined", "Spearman", np.concatenate(joined)))
     found = [*pearsons, *spearmans]
     for group in (pearsons, spearmans):
         if len(group) == len(DATASETS):
@@ -109,8 +109,9 @@ def _group_names(sets: Sequence[StsSet]) -> list[tuple[str, tuple[str, ...]]]:
     for found in sets:
         if found.group in ("STS-B", "STS-B multilingual", "SICK", "STS22"):
             groups[found.group] = (*groups.get(found.group, ()), found.name)
-    if UNSTABLE in groups.get("STS22", ()):
-        groups["STS22 without fr-pl"] = tuple(name for name in groups["STS22"] if name != UNSTABLE)
+    stable = tuple(name for name in groups.get("STS22", ()) if name not in UNSTABLE)
+    if stable and stable != groups["STS22"]:
+        groups["STS22 without fr-pl"] = stable
     return list(groups.items())
 
 

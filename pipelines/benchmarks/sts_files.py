@@ -16,6 +16,8 @@ from mining.language_id import is_known, language_probabilities
 from pipelines.benchmarks.data import DataFolder, Texts, plain
 
 _LOOKED_AT = 100  # sentences that tell the language of a column
+# Folders of SemEval's archives whose names do not say the year.
+_FOLDERS_OF_YEARS = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
 
 
 class StsSet(NamedTuple):
@@ -38,22 +40,35 @@ class _Row(NamedTuple):
 
 def read_sets(data: DataFolder, short_gold: bool) -> list[StsSet]:
     """Every dataset in the folder; training and development parts are left out."""
-    found: list[StsSet] = []
+    found: dict[str, StsSet] = {}
     for name in data.matching("**/*"):
-        if re.search(r"(?i)(train|dev|trial|readme|license)", name.rsplit("/", 1)[-1]):
+        if re.search(r"(?i)(train|trial)|(dev|readme|license)[^/]*$", name):
             continue
         read = _reader(plain(name).rsplit("/", 1)[-1])
         if read is not None:
             rows = list(read(data, plain(name), short_gold))
             for languages in sorted({row.languages or "" for row in rows}) or [""]:
                 part = [row for row in rows if (row.languages or "") == languages]
-                found.append(_assemble(data, plain(name), languages, part))
+                one = _assemble(data, plain(name), languages, part)
+                _require_new(data, one, found)
+                found[one.name] = one
     if not found:
         raise InputError(
             f"{data.root}: no STS files; known are STS.input.*.txt with STS.gs.*.txt, YEAR/*.test.tsv, sts-test.csv, "
-            "stsb-xx-test.csv, SICK_test_annotated.txt and the STS22 files xx-yy.jsonl or *eval*.csv with its articles"
+            "stsb-xx-test.csv, SICK_test_annotated.txt and the STS22 files xx-yy.jsonl or final_evaluation_data.csv "
+            "with its articles"
         )
-    return found
+    return list(found.values())
+
+
+def _require_new(data: DataFolder, one: StsSet, known: dict[str, StsSet]) -> None:
+    """Refuse two datasets of one name: every year has its headlines, and averages must not mix them up."""
+    if one.name in known:
+        files = " and ".join(texts.name.removesuffix(".1") for texts in (known[one.name].first, one.first))
+        raise InputError(
+            f"{data.root}: {files} are both {one.name!r}; keep one of them, or each year in a folder that says it, "
+            "such as 2014"
+        )
 
 
 _Reader = Callable[[DataFolder, str, bool], Iterator[_Row]]
@@ -84,8 +99,8 @@ def _assemble(data: DataFolder, name: str, languages: str, rows: list[_Row]) -> 
     codes = _in_order(_languages(f"{languages}.jsonl" if languages else name), first, second)
     base = data.named(f"{name}.{languages}" if languages else name)
     return StsSet(
-        languages or _set_name(name),
-        _group(name),
+        languages or _set_name(data, name),
+        _group(data, name),
         Texts(f"{base}.1", first, codes[0]),
         Texts(f"{base}.2", second, codes[1]),
         np.array(gold),
@@ -94,12 +109,7 @@ def _assemble(data: DataFolder, name: str, languages: str, rows: list[_Row]) -> 
 
 def _input_and_gold(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
     """SemEval: `STS.input.X.txt` and `STS.gs.X.txt`, in one folder or in folders side by side."""
-    path = PurePosixPath(name)
-    gold_file = path.name.replace("STS.input.", "STS.gs.")
-    places = [path.with_name(gold_file).as_posix(), *sorted(data.matching(f"**/{gold_file}"))]
-    gold_name = next((plain(place) for place in places if data.find(plain(place))), None)
-    if gold_name is None:
-        raise InputError(f"{data.root / name}: its gold {gold_file} is not in {data.root}")
+    gold_name = _gold_of(data, name)
     sentences = list(data.rows(name, 2, "a line is two sentences"))
     gold = data.lines(gold_name)
     if len(gold) > len(sentences) or (len(gold) < len(sentences) and not short_gold):
@@ -109,6 +119,20 @@ def _input_and_gold(data: DataFolder, name: str, short_gold: bool) -> Iterator[_
         )
     for (number, fields), value in zip(sentences, gold, strict=False):
         yield _Row(number, fields[0], fields[1], value)
+
+
+def _gold_of(data: DataFolder, name: str) -> str:
+    """The gold beside the input, or else elsewhere, but not of another year, whose `headlines` have as many lines."""
+    file = PurePosixPath(name).name.replace("STS.input.", "STS.gs.")
+    if data.find(beside := PurePosixPath(name).with_name(file).as_posix()):
+        return beside
+    places = [plain(place) for place in data.matching(f"**/{file}")]
+    places = [place for place in places if len({_year(data, place), _year(data, name)} - {None}) < 2]
+    if not places:
+        raise InputError(f"{data.root / name}: its gold {file} is not in {data.root}")
+    if len(places) > 1:
+        raise InputError(f"{data.root / name}: its gold may be {' or '.join(places)}; put it beside the input")
+    return places[0]
 
 
 def _scored_tsv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
@@ -182,18 +206,27 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     (r"SICK_test.*\.txt", _sick),
     (r".*\.test\.tsv", _scored_tsv),
     (r"[a-z]{2}(-[a-z]{2})?\.jsonl", _jsonl),
-    (r"(semeval-2022|final_evaluation).*\.csv", _articles),
+    (r"final_evaluation.*\.csv", _articles),
 )
 
 
-def _set_name(name: str) -> str:
-    parts = plain(name).split("/")
-    file = re.sub(r"^STS\.input\.|\.(test\.tsv|txt|csv|jsonl|tsv)$", "", parts[-1])
-    year = next((part for part in parts[:-1] if re.fullmatch(r"20\d\d", part)), None)
-    return f"{year} {file}" if year else file
+def _year(data: DataFolder, name: str) -> str | None:
+    """The year of SemEval that the nearest folder tells; `--data` itself may be that folder."""
+    for part in reversed((data.root.resolve().name, *name.split("/"))):
+        if part in _FOLDERS_OF_YEARS:
+            return _FOLDERS_OF_YEARS[part]
+        if match := re.search(r"(?i)(?:20|sts[-_]?)(1[2-7])(?!\d)", part):
+            return f"20{match[1]}"
+    return None
 
 
-def _group(name: str) -> str:
+def _set_name(data: DataFolder, name: str) -> str:
+    file = re.sub(r"^STS\.input\.|\.(test\.tsv|txt|csv|jsonl|tsv)$", "", plain(name).rsplit("/", 1)[-1])
+    group = _group(data, name)
+    return f"20{group[3:]} {file}" if re.fullmatch(r"STS1[2-6]", group) else file
+
+
+def _group(data: DataFolder, name: str) -> str:
     file = name.rsplit("/", 1)[-1]
     if file.startswith("stsb-"):
         return "STS-B multilingual"
@@ -201,10 +234,12 @@ def _group(name: str) -> str:
         return "STS-B"
     if file.startswith("SICK"):
         return "SICK"
-    if file.endswith(".jsonl") or file.startswith(("semeval-2022", "final_evaluation")):
+    if file.endswith(".jsonl") or file.startswith("final_evaluation"):
         return "STS22"
-    year = re.search(r"20(1[2-7])", name)
-    return f"STS{year[1]}" if year else "STS17" if re.search(r"\btrack\d", file) else "other"
+    if re.search(r"\btrack\d", file):
+        return "STS17"
+    year = _year(data, name)
+    return f"STS{year[2:]}" if year else "other"
 
 
 def _languages(name: str) -> tuple[str, str]:

@@ -62,6 +62,67 @@ def test_years_and_both_conventions(tmp_path: Path) -> None:
     assert missing(list(sets.values()))[:3] == ["2012 MSRpar", "2012 MSRvid", "2012 SMTeuroparl"]
 
 
+ARCHIVES = {  # the folders in SemEval's archives, and their datasets
+    "test-gold": "MSRpar MSRvid SMTeuroparl surprise.OnWN surprise.SMTnews",
+    "test-gs": "FNWN headlines OnWN",
+    "sts-en-test-gs-2014": "deft-forum deft-news headlines OnWN images tweet-news",
+    "test_evaluation_task2a": "answers-forums answers-students belief headlines images",
+    "sts2016-english-with-gs-v1.0": "answer-answer headlines plagiarism postediting question-question",
+}
+
+
+@pytest.mark.parametrize("renamed", [False, True])  # as SentEval renames the folders
+def test_the_archives_of_semeval_as_they_are(tmp_path: Path, renamed: bool) -> None:
+    for year, (folder, datasets) in enumerate(ARCHIVES.items(), 12):
+        place = tmp_path / (f"STS{year}-en-test" if renamed else folder)
+        for name in datasets.split():
+            first, second, gold = pairs(20)
+            write(place, f"STS.input.{name}.txt", *(f"{a}\t{b}\tx\ty" for a, b in zip(first, second, strict=True)))
+            write(place, f"STS.gs.{name}.txt", *map(str, gold[:-1]), "")
+        write(place, "STS.gs.ALL.txt", "1")
+    write(tmp_path, "train/STS.input.MSRpar.txt", "a\tb")
+    sets = read(tmp_path)
+    assert len(sets) == 24 and all(len(found.gold) == 19 for found in sets.values())
+    assert missing(list(sets.values())) == ["2013 SMT"]
+    outcome = Sts(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+    headlines = [sets[f"20{year} headlines"] for year in (13, 14, 15, 16)]
+    assert len({expected([found], "Pearson") for found in headlines}) == 4
+    years = [[found for found in sets.values() if found.group == f"STS{year}"] for year in range(12, 17)]
+    pearson = np.mean([np.mean([expected([found], "Pearson") for found in year]) for year in years])
+    assert scores_of(outcome)["STS12-16", "Pearson"] == pytest.approx(pearson, abs=1e-4)
+    assert scores_of(outcome)["2014 headlines", "Pearson"] == pytest.approx(
+        expected([headlines[1]], "Pearson"), abs=1e-4
+    )
+    alone = read(tmp_path / ("STS15-en-test" if renamed else "test_evaluation_task2a"))
+    assert {found.group for found in alone.values()} == {"STS15"}
+
+
+def test_datasets_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        write(tmp_path, f"{folder}/STS.input.headlines.txt", *["1 0\t0 1"] * 3)
+        write(tmp_path, f"{folder}/STS.gs.headlines.txt", "1", "2", "3")
+    with pytest.raises(
+        InputError, match=r"one/STS.input.headlines.txt and two/.* are both 'headlines'; keep one of them"
+    ):
+        read(tmp_path)
+    (tmp_path / "one").rename(tmp_path / "2013")
+    (tmp_path / "two").rename(tmp_path / "2014")
+    (tmp_path / "2013/STS.gs.headlines.txt").unlink()
+    with pytest.raises(InputError, match=r"its gold STS\.gs\.headlines\.txt is not in"):  # that of 2014 is not it
+        read(tmp_path)
+    for folder in ("gold", "again"):
+        write(tmp_path, f"{folder}/STS.gs.headlines.txt", "1", "2", "3")
+    with pytest.raises(InputError, match=r"its gold may be again/STS\.gs\.headlines\.txt or gold/"):
+        read(tmp_path)
+
+
+def test_smt_alone_has_no_joined_year(tmp_path: Path) -> None:
+    first, second, gold = pairs(10)
+    write(tmp_path, "2013/SMT.test.tsv", *(f"{g}\t{a}\t{b}" for g, a, b in zip(gold, first, second, strict=True)))
+    scores = scores_of(Sts(data=".").run(LiteralVectors(), DataFolder(tmp_path)))
+    assert ("STS13", "Pearson") in scores and ("STS13 joined", "Spearman") not in scores
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_columns_say_which_language_is_where(tmp_path: Path, swapped: bool) -> None:
     spanish, english = "El perro corre por la calle con los niños.", "The dog runs along the street with the children."
