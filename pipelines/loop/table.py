@@ -19,7 +19,7 @@ def table(settings: LoopSettings, result: LoopResult) -> list[list[str]]:
         best = " (best)" if record.round == result.state.best else ""
         lines.append(_line(f"{record.round}{best}", record, titles))
     if result.control is not None:
-        lines.append(_line("control: the seed alone", result.control, titles))
+        lines.append(_line("control", result.control, titles))
     return lines
 
 
@@ -41,5 +41,6 @@ def write_table(settings: LoopSettings, result: LoopResult, out: Path) -> Path:
     markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     path = out / "loop.md"
     with atomic_text(str(path)) as stream:
-        stream.write(f"{markdown}\n\nStopped: {result.state.stopped}.\n")
+        control = " The control had as many updates as all rounds, on the seed alone." if result.control else ""
+        stream.write(f"{markdown}\n\nStopped: {result.state.stopped}.{control}\n")
     return path
