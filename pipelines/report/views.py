@@ -82,7 +82,7 @@ def view(mine: Mine, most_pairs: int) -> View:
         stages=stages,
         hubs=hubs,
         sources=source_counts(mine),
-        settings=[(key, str(value)) for key, value in flat(mine.pairs.manifest.request.configuration).items()],
+        settings=list(_settings(mine)),
         lineage=list(_lineage(mine)),
         pairs=_pairs(chosen),
         shown=len(chosen.table),
@@ -212,17 +212,27 @@ def _tiles(mine: Mine, gold: Gold | None) -> list[tuple[str, str]]:
     return [(name, value) for name, value in tiles if value != "–"]
 
 
-def _lineage(mine: Mine) -> Iterator[Ancestor]:
-    datasets: list[tuple[str, Dataset | None]] = [("pairs", mine.pairs), ("graph", mine.graph)]
+def _datasets(mine: Mine) -> Iterator[tuple[str, Dataset]]:
+    """What the pairs rest on, as far as it is still there, the pairs first."""
+    yield "pairs", mine.pairs
+    if mine.graph is not None:
+        yield "graph", mine.graph
     for side, name in zip(mine.sides, ("source", "target"), strict=True):
-        datasets += [
-            (f"{name} vectors", side.vectors),
-            (f"{name} sentences", side.sentences),
-            (f"{name} plants", side.plants),
-        ]
-    for what, dataset in datasets:
-        if dataset is not None:
-            yield Ancestor(what, dataset.url, dataset.rows, dataset.fingerprint)
+        for what in ("vectors", "sentences", "plants"):
+            dataset = getattr(side, what)
+            if dataset is not None:
+                yield f"{name} {what}", dataset
+
+
+def _settings(mine: Mine) -> Iterator[tuple[str, str]]:
+    for what, dataset in _datasets(mine):
+        for key, value in flat(dataset.manifest.request.configuration).items():
+            yield f"{what}: {key}", str(value)
+
+
+def _lineage(mine: Mine) -> Iterator[Ancestor]:
+    for what, dataset in _datasets(mine):
+        yield Ancestor(what, dataset.url, dataset.rows, dataset.fingerprint)
     vectors = mine.source.vectors or mine.target.vectors
     if vectors is not None:
         encoder = vectors.manifest.request.configuration.get("encoder")

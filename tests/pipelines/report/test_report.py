@@ -43,7 +43,7 @@ def test_page_has_pairs_charts_and_lineage(tmp_path: Path) -> None:
         assert phrase in page, "what is missing is said"
     mine = find_mines(str(work))[0]
     assert all(dataset.fingerprint in page for dataset in (mine.pairs, mine.graph) if dataset)
-    assert "margin" in page and "e1e2" in page
+    assert all(phrase in page for phrase in ("pairs: margin", "graph: k", "source sentences: read.lang", "e1e2"))
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page.split("<script>")[0])
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mining.errors import InputError
@@ -12,6 +12,7 @@ from pipelines.review.marks import Marks
 ACTIONS = st.lists(st.tuples(st.sampled_from(["right", "wrong", "skip", "undo"]), st.sampled_from("abcd")), max_size=30)
 
 
+@settings(max_examples=25)
 @given(ACTIONS)
 def test_what_is_read_again_is_what_stood(tmp_path_factory: pytest.TempPathFactory, actions: list) -> None:  # type: ignore[type-arg]
     path = tmp_path_factory.mktemp("marks") / "marks.jsonl"

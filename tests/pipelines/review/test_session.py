@@ -16,6 +16,7 @@ import pytest
 
 from mining.errors import InputError
 from pipelines.datasets import read_model
+from pipelines.report import write_report
 from pipelines.review.result import ReviewResult
 from pipelines.review.server import HOST, ReviewServer
 from pipelines.review.session import Session
@@ -49,6 +50,7 @@ def test_marks_become_a_threshold_and_a_new_session_goes_on(work: Path) -> None:
     assert saved is not None and saved.threshold is not None and saved.kept is not None
     # Of the pairs above 1.4 all are right, so 90% is reached where a tenth more is kept.
     assert 1.25 < saved.threshold < 1.4
+    assert "estimate by review" in Path(write_report(str(work))).read_text()
     truth = sum(is_right(pair.score) for pair in pairs_of(400)[: saved.kept]) / saved.kept
     assert truth == pytest.approx(0.9, abs=0.06)
 
