@@ -55,10 +55,14 @@ def write_shard(url: str, table: pa.Table) -> str:
     """Write a whole shard, or nothing; returns the digest of its text and pieces."""
     with atomic_writer(url) as stream:
         pq.write_table(table.unify_dictionaries(), stream, compression="zstd", row_group_size=ROW_GROUP)
-    digest = xxhash.xxh3_64("\n".join(table.column("text").to_pylist()).encode())
+    digest = xxhash.xxh3_64()
+    texts = table.column("text")
+    for first in range(0, len(texts), ROW_GROUP):  # of a whole shard the Python strings would take most of the memory
+        digest.update(("\n" * bool(first) + "\n".join(texts[first : first + ROW_GROUP].to_pylist())).encode())
     if "pieces" in table.column_names:
         tokens = tokens_of(table)
         digest.update(tokens.offsets.tobytes() + tokens.ids.tobytes())
+    pa.default_memory_pool().release_unused()
     return digest.hexdigest()
 
 
