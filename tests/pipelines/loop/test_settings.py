@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from encoder.errors import InputError as EncoderInputError
 from encoder.settings import apply_override, load_settings, validate_settings
+from encoder.training.settings import TrainSettings
 from mining.errors import InputError
 from pipelines.loop.engine import run_loop
 from pipelines.loop.settings import LoopSettings, training_settings
@@ -55,3 +57,10 @@ def test_mistakes_are_found_before_any_work(tree: dict[str, Any], tmp_path: Path
         run_loop(validate_settings(LoopSettings, tree, "loop.yaml"), tmp_path / "out", None, None)  # type: ignore[arg-type]
     assert message in str(error.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_survives_the_file_that_torchrun_gets(tree: dict[str, Any]) -> None:
+    settings = validate_settings(LoopSettings, tree, "loop.yaml")
+    start = {"encoder": "round-0/encoder", "weights": False}
+    plan = training_settings(settings, {}, [{"path": "seed.tsv", "weight": 2}], 7, start=start)
+    assert validate_settings(TrainSettings, yaml.safe_load(yaml.safe_dump(plan.model_dump(mode="json"))), "") == plan
