@@ -14,6 +14,18 @@ from mining.errors import InputError
 from mining.files import iterate_lines
 
 COMPRESSIONS = ("", ".xz", ".gz", ".zst", ".bz2")
+# MLDoc's files have the names of languages where others have codes.
+_NAMES = {
+    "chinese": "zh",
+    "english": "en",
+    "french": "fr",
+    "german": "de",
+    "italian": "it",
+    "japanese": "ja",
+    "russian": "ru",
+    "spanish": "es",
+}
+_LANGUAGE = rf"({'|'.join(_NAMES)}|[A-Za-z]{{2,4}}(?:[-_][A-Za-z0-9]+)*)"
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,7 @@ class DataFolder:
         if "{lang}" not in template:
             raise InputError(f"{template!r} must have {{lang}} where the language stands in the file names")
         expression = re.escape(plain(template)).replace(r"\*", "[^/]*")
-        expression = expression.replace(r"\{lang\}", r"([A-Za-z]{2,4}(?:[-_][A-Za-z0-9]+)?)", 1)
+        expression = expression.replace(r"\{lang\}", _LANGUAGE, 1)
         expression = expression.replace(r"\{lang\}", r"\1")
         found: dict[str, str] = {}
         for name in self.matching(template.replace("{lang}", "*")):
@@ -73,7 +85,8 @@ class DataFolder:
             if match is None:
                 continue
             if match[1] in found:
-                raise InputError(f"{self.root}: {found[match[1]]} and {name} both fit {template!r} for {match[1]}")
+                both = f"{found[match[1]]} and {name}"
+                raise InputError(f"{self.root}: {both} both fit {template!r} for {match[1]}; name one of them exactly")
             found[match[1]] = name
         if not found:
             raise InputError(f"{self.root}: no file is called like {template!r}")
@@ -110,6 +123,11 @@ class DataFolder:
     def digest(self) -> str:
         """One hash of the names and contents of all that was read."""
         return _digest(f"{name} {self.digests[name]}" for name in sorted(self.digests))
+
+
+def language_code(name: str) -> str:
+    """The code of a language that a file name has as a name or a code."""
+    return _NAMES.get(name, name)
 
 
 def plain(name: str) -> str:

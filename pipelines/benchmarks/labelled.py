@@ -1,4 +1,4 @@
-"""Texts with labels: `label TAB text`, or CLUE's JSON lines."""
+"""Texts with labels: `label TAB text`, MTOP's own tables, or JSON lines of CLUE and MTEB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.errors import InputError
-from pipelines.benchmarks.data import DataFolder, Texts, plain
+from pipelines.benchmarks.data import DataFolder, Texts, language_code, plain
+
+_MTOP_COLUMNS = 8  # id, intent, slots, utterance, domain, locale, decoupled form, tokens
 
 
 class Labelled(NamedTuple):
@@ -23,7 +25,8 @@ def read_labelled(data: DataFolder, name: str, lang: str | None) -> Labelled:
     labels, lines = read(data, plain(name))
     if not labels:
         raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {lang or name}")
-    return Labelled(str(data.root / name), Texts(data.named(name), lines, lang), labels)
+    code = None if lang is None else language_code(lang)
+    return Labelled(str(data.root / name), Texts(data.named(name), lines, code), labels)
 
 
 def codes(labelled: Labelled, classes: list[str]) -> np.ndarray:
@@ -40,6 +43,9 @@ def codes(labelled: Labelled, classes: list[str]) -> np.ndarray:
 
 def _tsv(data: DataFolder, name: str) -> tuple[list[str], list[str]]:
     rows = [fields for _, fields in data.rows(name, 2, "a line is `label TAB text`")]
+    if rows and len(rows[0]) == _MTOP_COLUMNS and rows[0][1].startswith("IN:"):
+        table = [fields for _, fields in data.rows(name, _MTOP_COLUMNS, "a line of MTOP has 8")]
+        return [fields[4] for fields in table], [fields[3] for fields in table]  # the domain is the label
     return [fields[0] for fields in rows], ["\t".join(fields[1:]) for fields in rows]
 
 
@@ -49,7 +55,9 @@ def _json(data: DataFolder, name: str) -> tuple[list[str], list[str]]:
         try:
             record = json.loads(line)
             labels.append(str(record["label"]))
-            lines.append(str(record["sentence"]))
+            lines.append(str(record["sentence"] if "sentence" in record else record["text"]))
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{data.root / name}, line {number}: not a JSON object with label and sentence") from None
+            raise InputError(
+                f"{data.root / name}, line {number}: not a JSON object with label, and sentence or text"
+            ) from None
     return labels, lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from mining.errors import InputError
 from pipelines.benchmarks.classifiers import Examples, MlpSettings, predict, train_linear, train_mlp
 from pipelines.benchmarks.classify import Classify, unit_rows
-from pipelines.benchmarks.data import DataFolder
+from pipelines.benchmarks.data import DataFolder, Texts
+from pipelines.benchmarks.labelled import read_labelled
 from tests.pipelines.benchmarks.toys import LiteralVectors, literal, scores_of, write
 
 
@@ -59,6 +61,48 @@ def test_from_every_training_language_to_every_test_language(tmp_path: Path) -> 
     assert min(away) > 80
     deviations = {score.dataset: score.deviation for score in outcome.scores}
     assert deviations["de-en"] is not None and deviations["de-en"] >= 0
+
+
+class RememberedLanguages(LiteralVectors):
+    def __init__(self) -> None:
+        super().__init__()
+        self.languages: set[str | None] = set()
+
+    def vectors(self, texts: Texts) -> np.ndarray:
+        self.languages.add(texts.lang)
+        return super().vectors(texts)
+
+
+def test_mldoc_names_its_languages(tmp_path: Path) -> None:
+    for name in ("english", "german"):
+        write(tmp_path, f"{name}.train.1000", *labelled_lines(blobs(30, 0)))
+        write(tmp_path, f"{name}.dev", *labelled_lines(blobs(9, 2)))
+        write(tmp_path, f"{name}.test", *labelled_lines(blobs(9, 1)))
+    source = RememberedLanguages()
+    outcome = Classify(data=".", seeds=1, epochs=1, train_languages=("english",)).run(source, DataFolder(tmp_path))
+    assert [score.dataset for score in outcome.scores] == ["english-english", "english-german", "mean of 1, zero-shot"]
+    assert source.languages == {"en", "de"}
+    write(tmp_path, "english.train.2000", "c0\t1 0 0")
+    with pytest.raises(InputError, match=r"english\.train\.2000 both fit '\{lang\}\.train\*' for english; name one"):
+        Classify(data=".").run(source, DataFolder(tmp_path))
+
+
+def test_codes_with_regions_are_not_taken_for_pairs(tmp_path: Path) -> None:
+    for name in ("pt-BR", "zh-CN"):
+        write(tmp_path, f"{name}.train", *labelled_lines(blobs(30, 0)))
+        write(tmp_path, f"{name}.test", *labelled_lines(blobs(9, 1)))
+    outcome = Classify(data=".", seeds=1, epochs=1).run(LiteralVectors(), DataFolder(tmp_path))
+    assert outcome.scores[-1].dataset == "mean of 2, zero-shot"
+
+
+@pytest.mark.parametrize("ending", ["txt", "jsonl"])
+def test_mtop_and_its_form_in_mteb(tmp_path: Path, ending: str) -> None:
+    rows = [line.split("\t") for line in labelled_lines(blobs(12, 0))]
+    table = [f"7\tIN:SET\t0:1:SL:A\t{text}\t{label}\ten_XX\t[IN:SET ]\t{{}}" for label, text in rows]
+    records = [json.dumps({"id": "1", "text": text, "label": label}) for label, text in rows]
+    write(tmp_path, f"en/train.{ending}", *(table if ending == "txt" else records))
+    found = read_labelled(DataFolder(tmp_path), f"en/train.{ending}", "en")
+    assert found.labels[:3] == ["c0", "c1", "c2"] and found.texts.lines == literal(blobs(12, 0).vectors)
 
 
 def test_bad_labels(tmp_path: Path) -> None:

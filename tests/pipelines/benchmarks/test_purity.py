@@ -51,5 +51,5 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file is called like"):
         PurityOfClusters(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     write(tmp_path, "dev.json", '{"label": 1}')
-    with pytest.raises(InputError, match=r"dev\.json, line 1: not a JSON object with label and sentence"):
+    with pytest.raises(InputError, match=r"dev\.json, line 1: not a JSON object with label, and sentence or text"):
         PurityOfClusters(data=".").run(LiteralVectors(), DataFolder(tmp_path))
