@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -57,7 +58,8 @@ def apply_override(tree: dict[str, Any], override: str) -> None:
     for name in parents:
         node = node[_list_index(node, name, override)] if isinstance(node, list) else _section(node, name)
     try:
-        parsed = yaml.safe_load(value)
+        # YAML would take the brace of `{lang}.txt` for that of a mapping.
+        parsed = value if re.match(r"\{\w+\}", value) else yaml.safe_load(value)
     except yaml.YAMLError:
         raise InputError(f"--set {override}: the value is not valid YAML") from None
     node[_list_index(node, last, override) if isinstance(node, list) else last] = parsed

@@ -42,6 +42,12 @@ def test_overrides_reach_sections_lists_and_new_keys(tmp_path: Path) -> None:
     assert drawing.shape == Square(side=2.5)
 
 
+def test_a_name_with_a_placeholder_is_text_and_a_mapping_is_not(tmp_path: Path) -> None:
+    drawing = load(tmp_path, "items: [{name: a}]", "items.0.name={lang}/train.txt", "shape={kind: square, side: 2}")
+    assert drawing.items[0].name == "{lang}/train.txt"
+    assert drawing.shape == Square(side=2)
+
+
 def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
     assert load(tmp_path, "") == Drawing()
 
