@@ -60,6 +60,16 @@ def test_p_value_is_near_the_exact_sign_test() -> None:
     assert found.p_value == pytest.approx(scipy.stats.binomtest(6, 20).pvalue, abs=0.06)
 
 
+@pytest.mark.parametrize("won", [1, 2, 4])
+def test_a_handful_of_sentences_is_no_significant_gain(won: int) -> None:
+    first, second = np.zeros((1000, 1), bool), np.zeros((1000, 1), bool)
+    second[:won] = True
+    drawn, gained = (Sample(items, mean_percent).replicas() for items in (first, second))
+    # The difference of a draw is 0 with probability exp(-won); the exact sign test is stricter still.
+    assert compare(drawn, gained, 0.1 * won).p_value == pytest.approx(min(1, 2 * np.exp(-won)), abs=0.04)
+    assert compare(drawn, gained, 0.1 * won).p_value == compare(gained, drawn, -0.1 * won).p_value
+
+
 def test_f1_equals_scikit_learn() -> None:
     found, gold = DRAW.random(200) < 0.3, DRAW.random(200) < 0.4
     items = np.stack([found & gold, found, gold], axis=1).astype(int)
