@@ -94,12 +94,10 @@ class Bucc(Benchmark):
         training, test = self._splits(data, pair)
         mined = self._mine(source, test)
         tuning = self._mine(source, training) if training else {}
-        outcome.choices.append(
-            Choice(
-                f"{pair} threshold",
-                f"tuned on {training.split} gold of {training.source.name}" if training else "same gold only",
-            )
-        )
+        outcome.choices += [
+            Choice(f"{pair} reported on", f"{test.source.name}, {len(test.gold):,} gold pairs"),
+            Choice(f"{pair} threshold", f"tuned on gold of {training.source.name}" if training else "same gold only"),
+        ]
         for way, result in mined.items():
             headline = way in (self.main, self.cosine)
             if way in tuning:

@@ -27,15 +27,15 @@ class Comparable:
     gold: np.ndarray  # (pairs, 2) int64 rows
 
 
-def find_pairs(data: DataFolder) -> list[str]:
-    """The language pairs of which some split is there."""
+def find_pairs(data: DataFolder, or_else: str = "") -> list[str]:
+    """The language pairs of which some split is there; `or_else` tells in the error what else would do."""
     names = {plain(name).split("/")[-1] for pattern in ("*", "*/*") for name in data.matching(pattern)}
     found = sorted({match[1] for name in names if (match := re.match(r"([a-z]{2,3}-[a-z]{2,3})\.", name))})
     pairs = [pair for pair in found if any(has_split(data, pair, split) for split in SPLITS)]
     if not pairs:
         raise InputError(
             f"{data.root}: no corpora in the form of BUCC; needed are, for example, de-en.test.de, de-en.test.en and "
-            "de-en.test.gold, or de-en.de, de-en.en and de-en.gold, perhaps in a folder de-en"
+            f"de-en.test.gold, or de-en.de, de-en.en and de-en.gold, perhaps in a folder de-en{or_else}"
         )
     return pairs
 

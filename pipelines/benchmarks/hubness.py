@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from mining.errors import InputError
 from pipelines.benchmarks.aligned import read_nway
 from pipelines.benchmarks.base import Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.benchmarks.comparable import SPLITS, find_pairs, has_split, read_comparable
@@ -49,6 +50,10 @@ class HubnessOfSpace(Benchmark):
     def _sides(self, data: DataFolder) -> Iterator[tuple[str, Texts, Texts]]:
         if self.files is not None:
             texts = read_nway(data, self.files)
+            if self.pivot not in texts or len(texts) < 2:
+                raise InputError(
+                    f"{data.root}: the pivot {self.pivot} and another language are needed; there are {', '.join(texts)}"
+                )
             pivot = texts.pop(self.pivot)
             for code, other in texts.items():
                 yield f"{code}-{self.pivot}", other, pivot

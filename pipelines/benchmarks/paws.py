@@ -34,14 +34,18 @@ class PawsX(Benchmark):
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         scores: list[Score] = []
+        untuned: list[str] = []
         for code, name in data.languages(self.test).items():
             pairs = _read(source, data, name, code)
             tuning = self._dev(source, data, code)
             scores += _scores(code, pairs, best_accuracy(*tuning).threshold if tuning else None)
+            untuned += [] if tuning else [code]
         for metric in dict.fromkeys(score.metric for score in scores):
             group = [score for score in scores if score.metric == metric]
             scores.append(averaged(f"mean of {len(group)}", group, headline=True))
         threshold = f"dev set of {self.threshold_language or 'each language'}"
+        if untuned:
+            threshold += f"; same gold only for {' '.join(untuned)}, without dev set"
         return Outcome(scores, [Choice("similarity", "cosine"), Choice("threshold", threshold)])
 
     def _dev(self, source: VectorSource, data: DataFolder, code: str) -> _Pairs | None:

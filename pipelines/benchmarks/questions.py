@@ -39,6 +39,9 @@ class QuestionRetrieval(Benchmark):
     language: str = "en"
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
+        for setting, name in (("knowledge_base", self.knowledge_base), ("queries", self.queries)):
+            if "{lang}" not in name and data.find(plain(name)) is None:
+                raise InputError(f"{data.root / name}: no such file; say which it is with --set {setting}=FILE")
         known = _read(data, self.knowledge_base, self.language)
         vectors = source.vectors(known.texts)
         scores: list[Score] = []
@@ -59,7 +62,10 @@ class QuestionRetrieval(Benchmark):
         if "{lang}" in self.queries:
             files = data.languages(self.queries)
             base = plain(self.knowledge_base)
-            return {c: _read(data, n, c) for c, n in files.items() if plain(n) != base}
+            found = {c: _read(data, n, c) for c, n in files.items() if plain(n) != base}
+            if not found:
+                raise InputError(f"{data.root}: only the knowledge base is called like {self.queries!r}")
+            return found
         lines = data.lines(plain(self.queries))
         first = _record(data, self.queries, 1, lines[0]) if lines else {}
         if "queries" not in first:
@@ -97,7 +103,7 @@ def _mkqa(data: DataFolder, name: str, lines: list[str], code: str, answer_langu
         record = _record(data, name, number, line)
         try:
             found = record["answers"][answer_language]
-            texts = [text for a in found if a.get("text") for text in (a["text"], *a.get("aliases", ()))]
+            texts = [text for a in found if a.get("text") for text in (a["text"], *(a.get("aliases") or ()))]
             question = record["queries"][code]
         except (KeyError, TypeError, AttributeError):
             raise InputError(

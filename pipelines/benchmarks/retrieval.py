@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -19,9 +20,11 @@ from pipelines.benchmarks.data import DataFolder
 from pipelines.benchmarks.samples import Sample, mean_percent
 from pipelines.benchmarks.sources import VectorSource
 
+_PARALLEL = re.compile(r"[A-Za-z]{2,3}(_[A-Za-z]+)?-[A-Za-z]{2,3}(_[A-Za-z]+)?\.")
+
 
 class Retrieval(Benchmark):
-    """Queries among candidates sampled from every `xx-yy*.tsv` of a folder, or the gold of corpora in BUCC's form."""
+    """Queries among candidates sampled from every `xx-yy*.tsv` or `.txt` of a folder, or the gold of BUCC's corpora."""
 
     benchmark: Literal["retrieval"] = "retrieval"
     queries: int = Field(2000, ge=1)
@@ -30,7 +33,9 @@ class Retrieval(Benchmark):
     k: int = Field(4, ge=1)
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
-        outcome = Outcome([], [Choice("k", str(self.k)), Choice("seed", str(self.seed))])
+        outcome = Outcome(
+            [], [Choice("k", str(self.k)), Choice("seed", str(self.seed)), Choice("margin", Margin.ratio)]
+        )
         outcome.choices.append(Choice("neighbourhood of a candidate", "the queries"))
         for found in self._sets(data):
             sizes = f"{len(found.queries):,} queries in {len(found.candidates):,}"
@@ -42,7 +47,8 @@ class Retrieval(Benchmark):
         return _with_means(outcome)
 
     def _sets(self, data: DataFolder) -> Iterator[Queries]:
-        files = data.matching("*-*.tsv")
+        files = [name for ending in ("tsv", "txt") for name in data.matching(f"*-*.{ending}")]
+        files = [name for name in files if _PARALLEL.match(name)]
         for name in files:
             path = data.root / name
             found = sampled_queries(path, data.named(name), self.queries, self.candidates, self.seed)
@@ -52,13 +58,13 @@ class Retrieval(Benchmark):
             yield found
         if files:
             return
-        for pair in find_pairs(data):
+        for pair in find_pairs(data, "; or parallel files such as de-en.tsv or en-de.txt.gz, `source TAB target`"):
             split = next(split for split in SPLITS if has_split(data, pair, split))
             yield queries_of_gold(read_comparable(data, pair, split), self.queries, self.seed)
 
 
 class Xsim(Benchmark):
-    """Error rate of the best margin among k neighbours, every language against the pivot, both ways."""
+    """Error rate of the best margin among k neighbours, every language against the pivot; LASER's is `to` the pivot."""
 
     benchmark: Literal["xsim"] = "xsim"
     files: str = "{lang}.txt"
@@ -70,7 +76,9 @@ class Xsim(Benchmark):
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         texts = read_nway(data, self.files, (self.pivot, *self.languages) if self.languages else ())
         if self.pivot not in texts:
-            raise InputError(f"{data.root}: no file like {self.files!r} for the pivot {self.pivot}")
+            raise InputError(
+                f"{data.root}: no file like {self.files!r} for the pivot {self.pivot}; there are {', '.join(texts)}"
+            )
         if len(texts) < 2:
             raise InputError(f"{data.root}: only {self.pivot} is there; xsim needs another language")
         outcome = Outcome([], [Choice("k", str(self.k)), Choice("margin", self.margin)])
@@ -80,8 +88,10 @@ class Xsim(Benchmark):
             rows = np.arange(len(pivot))
             back = Graph(graph.backward, graph.forward)
             wrong = np.stack([best_by_margin(g, self.margin) != rows for g in (graph, back)], axis=1)
-            sample = Sample(wrong, mean_percent)
-            outcome.scores.append(Score(f"{code}-{self.pivot}", "xsim error", sample.value(), sample))
+            ways = {f"to {self.pivot}": wrong[:, :1], f"from {self.pivot}": wrong[:, 1:], "both ways": wrong}
+            for way, part in ways.items():
+                sample = Sample(part, mean_percent)
+                outcome.scores.append(Score(f"{code}-{self.pivot}", f"xsim error {way}", sample.value(), sample))
         return _with_means(outcome)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from encoder.settings import Settings
 from mining.errors import InputError
@@ -60,6 +60,14 @@ class Suite(Settings):
     """The benchmarks to run, in this order."""
 
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        """Tables and files of curves are called by the label."""
+        labels = [benchmark.label for benchmark in self.benchmarks]
+        if repeated := next((label for label in labels if labels.count(label) > 1), None):
+            raise ValueError(f"{repeated} is there twice; give each a title of its own")
+        return self
 
 
 class Measured(NamedTuple):

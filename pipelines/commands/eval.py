@@ -79,11 +79,11 @@ def command(
 
         sources = [load_source(path, encoding, device) for path in encoder]
         report = run_suite(suite, sources, data, running)
+    _summarise(Console(), report)
     if json is not None:
         write_json(json, report)
     if markdown is not None:
         write_markdown(markdown, report)
-    _summarise(Console(), report)
 
 
 def _write_texts(console: Console, suite: Suite, data: Path, folder: Path) -> None:
@@ -144,9 +144,16 @@ def _summarise(console: Console, report: Report) -> None:
         _show_scores(console, report)
     for results in report.results:
         for choice in results[0].how.choices:
-            console.print(f"{results[0].benchmark}: {choice.name}: {choice.value}", style="dim", highlight=False)
+            _say(console, f"{results[0].benchmark}: {choice.name}: {choice.value}")
+        _say(console, f"{results[0].benchmark}: data: {results[0].how.data}, hash {results[0].how.data_hash}")
         for result in results:
             _show_examples(console, result.outcome.attachments)
+    for how in (result.how for result in report.results[0]):
+        _say(console, f"encoder {how.encoder}: fingerprint {how.encoder_fingerprint}, truncation {how.truncation}")
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, style="dim", highlight=False, markup=False)
 
 
 def _show_scores(console: Console, report: Report) -> None:

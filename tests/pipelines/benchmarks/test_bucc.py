@@ -89,7 +89,8 @@ def test_every_way_to_mine_is_there_and_all_that_is_printed(tmp_path: Path) -> N
     assert set(tables) == {"de-en.max-ratio.curve", "de-en.forward-absolute.curve", "de-en.not-in-gold"}
     assert tables["de-en.max-ratio.curve"].columns == ("threshold", "precision", "recall", "f1", "kept")
     assert all(row[1].removeprefix("de-") != row[2].removeprefix("en-") for row in tables["de-en.not-in-gold"].rows)
-    assert ("de-en threshold", "tuned on training gold of de-en.training.de") in outcome.choices
+    assert ("de-en threshold", "tuned on gold of de-en.training.de") in outcome.choices
+    assert ("de-en reported on", "de-en.test.de, 20 gold pairs") in outcome.choices
 
 
 def test_training_side_in_another_folder_and_none_at_all(tmp_path: Path) -> None:
@@ -113,6 +114,7 @@ def test_without_test_gold_the_training_side_is_reported(tmp_path: Path) -> None
     (tmp_path / "de-en.test.gold").unlink()
     outcome = Bucc(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     assert {score.metric for score in outcome.scores} == {SAME}
+    assert ("de-en reported on", "de-en.training.de, 20 gold pairs") in outcome.choices
 
 
 def test_threshold_without_gold(tmp_path: Path) -> None:

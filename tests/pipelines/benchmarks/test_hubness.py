@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from mining.errors import InputError
 from pipelines.benchmarks.data import DataFolder
 from pipelines.benchmarks.hubness import HubnessOfSpace
 from tests.pipelines.benchmarks.test_bucc import corpora
@@ -29,6 +30,13 @@ def test_against_a_literal_count(tmp_path: Path) -> None:
     assert scores["de-en forward", "hubs, %"] == pytest.approx(100 * np.mean(counts > 6))
     assert scores["de-en forward", "antihubs, %"] == pytest.approx(100 * np.mean(counts == 0))
     assert counts.max() > 6 and counts.min() == 0
+
+
+@pytest.mark.parametrize(("code", "there"), [("de", "de"), ("en", "en")])
+def test_without_the_pivot_or_another_language(tmp_path: Path, code: str, there: str) -> None:
+    write(tmp_path, f"q.{code}.txt", "1 0", "0 1")
+    with pytest.raises(InputError, match=f"the pivot en and another language are needed; there are {there}$"):
+        HubnessOfSpace(data=".", files="q.{lang}.txt").run(LiteralVectors(), DataFolder(tmp_path))
 
 
 def test_of_comparable_corpora(tmp_path: Path) -> None:

@@ -34,7 +34,9 @@ def test_threshold_from_dev_or_from_one_language(tmp_path: Path) -> None:
 
 def test_without_dev_only_the_labelled_figure(tmp_path: Path) -> None:
     write(tmp_path, "de/test_2k.tsv", *pairs((0.8, 1), (0.4, 0)))
-    scores = scores_of(PawsX(data=".").run(LiteralVectors(), DataFolder(tmp_path)))
+    outcome = PawsX(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+    scores = scores_of(outcome)
+    assert "same gold only for de" in dict(outcome.choices)["threshold"]
     assert ("de", TUNED) not in scores and scores["de", SAME] == 100.0
     with pytest.raises(InputError, match=r"no en/dev_2k\.tsv to take the threshold from"):
         PawsX(data=".", threshold_language="en").run(LiteralVectors(), DataFolder(tmp_path))

@@ -44,13 +44,16 @@ def test_mkqa(tmp_path: Path) -> None:
     rows = [
         ({"en": "1 0.1", "de": "0 1"}, [{"type": "entity", "text": "Paris", "aliases": ["City of Light"]}]),
         ({"en": "0.1 1", "de": "0.1 1"}, [{"type": "entity", "text": "Roma", "aliases": ["Rome"]}]),
+        ({"en": "0.1 1", "de": "0.1 1"}, [{"type": "entity", "text": "Rome", "aliases": None}]),
         ({"en": "1 1", "de": "1 1"}, [{"type": "unanswerable", "text": None}]),
     ]
     write(tmp_path, "mkqa.jsonl", *(json.dumps({"queries": q, "answers": {"en": a}}) for q, a in rows))
     outcome = QuestionRetrieval(data=".", queries="mkqa.jsonl").run(LiteralVectors(), DataFolder(tmp_path))
     scores = scores_of(outcome)
-    assert (scores["en", "R@1"], scores["de", "R@1"], scores["mean of 2", "R@1"]) == (100.0, 50.0, 75.0)
-    assert ("en questions", "2 with an answer") in outcome.choices
+    assert (scores["en", "R@1"], scores["de", "R@1"], scores["mean of 2", "R@1"]) == pytest.approx(
+        (100, 200 / 3, 250 / 3)
+    )
+    assert ("en questions", "3 with an answer") in outcome.choices
 
 
 def test_line_aligned_text(tmp_path: Path) -> None:
@@ -60,6 +63,11 @@ def test_line_aligned_text(tmp_path: Path) -> None:
     scores = scores_of(settings.run(LiteralVectors(), DataFolder(tmp_path)))
     assert scores["de", "R@1"] == pytest.approx(200 / 3)
     assert ("en", "R@1") not in scores
+    (tmp_path / "q.de.txt").unlink()
+    with pytest.raises(InputError, match="only the knowledge base is called like"):
+        settings.run(LiteralVectors(), DataFolder(tmp_path))
+    with pytest.raises(InputError, match=r"PAQ\.jsonl: no such file; say which it is with --set knowledge_base=FILE"):
+        QuestionRetrieval(data=".").run(LiteralVectors(), DataFolder(tmp_path))
 
 
 @pytest.mark.parametrize(

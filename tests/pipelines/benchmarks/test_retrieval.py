@@ -40,10 +40,21 @@ def test_xsim_equals_the_metric_of_mining(tmp_path: Path) -> None:
     a, b = graph.forward.means(), graph.backward.means()
     forward = margin_scores(graph.forward.scores, a[:, None], b[graph.forward.ids])
     backward = margin_scores(graph.backward.scores, b[:, None], a[graph.backward.ids])
-    expected = 50 * (xsim_error(graph.forward.ids, forward) + xsim_error(graph.backward.ids, backward))
+    errors = 100 * xsim_error(graph.forward.ids, forward), 100 * xsim_error(graph.backward.ids, backward)
     scores = scores_of(Xsim(data=".", files="q.{lang}.txt").run(LiteralVectors(), DataFolder(tmp_path)))
-    assert scores["de-en", "xsim error"] == pytest.approx(expected)
-    assert 0 < expected < 100
+    assert scores["de-en", "xsim error to en"] == pytest.approx(errors[0])
+    assert scores["de-en", "xsim error from en"] == pytest.approx(errors[1])
+    assert scores["mean of 1", "xsim error both ways"] == pytest.approx(sum(errors) / 2)
+    assert 0 < errors[0] != errors[1] < 100
+
+
+def test_xsim_of_the_files_of_flores(tmp_path: Path) -> None:
+    for code in ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant_HK"):
+        write(tmp_path, f"{code}.devtest", "1 0", "0 1")
+    outcome = Xsim(data=".", files="{lang}.devtest", pivot="eng_Latn").run(LiteralVectors(), DataFolder(tmp_path))
+    scores = scores_of(outcome)
+    assert scores["zho_Hant_HK-eng_Latn", "xsim error to eng_Latn"] == 0.0
+    assert ("mean of 3", "xsim error both ways") in scores
 
 
 def test_xsim_bad_data(tmp_path: Path) -> None:
@@ -53,7 +64,7 @@ def test_xsim_bad_data(tmp_path: Path) -> None:
     write(tmp_path, "q.de.txt", "1 0")
     with pytest.raises(InputError, match=r"q\.de\.txt has 1 lines, but q\.en\.txt has 2"):
         Xsim(data=".", files="q.{lang}.txt").run(LiteralVectors(), DataFolder(tmp_path))
-    with pytest.raises(InputError, match="for the pivot fr"):
+    with pytest.raises(InputError, match="for the pivot fr; there are de"):
         (tmp_path / "q.en.txt").unlink()
         Xsim(data=".", files="q.{lang}.txt", pivot="fr").run(LiteralVectors(), DataFolder(tmp_path))
     with pytest.raises(InputError, match="for nl; there are de"):
@@ -92,6 +103,12 @@ def test_retrieval_from_tsv_and_from_gold(tmp_path: Path) -> None:
     outcome = Retrieval(data=".", queries=10, candidates=25).run(LiteralVectors(), DataFolder(tmp_path / "tsv"))
     assert scores_of(outcome)["de-en", "P@1 margin"] == scores_of(outcome)["de-en", "P@1 cosine"] == 100.0
     assert ("de-en", "10 queries in 25") in outcome.choices
+    (tmp_path / "tsv/de-en.tsv").rename(tmp_path / "tsv/de-en.bicleaner.txt")  # as ParaCrawl publishes it
+    write(tmp_path / "tsv", "read-me.txt", "not a parallel file")
+    again = Retrieval(data=".", queries=10, candidates=25).run(LiteralVectors(), DataFolder(tmp_path / "tsv"))
+    assert scores_of(again) == scores_of(outcome)
+    with pytest.raises(InputError, match=r"no corpora in the form of BUCC; .*; or parallel files such as de-en\.tsv"):
+        Retrieval(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     corpora(tmp_path / "gold", "de-en", seed=1, noise=0.1)
     outcome = Retrieval(data=".", queries=15).run(LiteralVectors(), DataFolder(tmp_path / "gold"))
     assert ("de-en", "15 queries in 60") in outcome.choices

@@ -61,7 +61,7 @@ def test_json_says_how_it_was_done(root: Path) -> None:
     mining = next(result for result in document["results"] if result["benchmark"] == "mining")
     assert mining["how"]["encoder_fingerprint"] == "literal" and mining["how"]["truncation"] == "none"
     assert mining["how"]["settings"]["k"] == 4 and len(mining["how"]["data_hash"]) == 32
-    assert mining["how"]["choices"]["de-en threshold"].startswith("tuned on training gold")
+    assert mining["how"]["choices"]["de-en threshold"] == "tuned on gold of bucc/de-en.training.de"
     files = sorted(path.name for path in (root / "out.files").iterdir())
     assert "mining.literal.de-en.max-ratio.curve.tsv" in files
     curve = (root / "out.files/mining.literal.de-en.max-ratio.curve.tsv").read_text().splitlines()
@@ -94,6 +94,7 @@ def test_every_benchmark_has_a_name() -> None:
         ("{benchmark: tatoeba, data: x, langauges: [deu]}", "did you mean languages"),
         ("{benchmark: tatobea, data: x}", "tatobea"),
         ("{benchmark: bucc}", "data"),
+        ("{benchmark: bucc, data: a}\n  - {benchmark: bucc, data: b}", "bucc is there twice; give each a title"),
     ],
 )
 def test_bad_settings(tmp_path: Path, entry: str, message: str) -> None:
@@ -103,10 +104,10 @@ def test_bad_settings(tmp_path: Path, entry: str, message: str) -> None:
 
 
 def test_a_missing_folder_is_found_before_anything_runs(root: Path) -> None:
-    entries = [f"  - {{benchmark: tatoeba, data: {folder}}}" for folder in ("tatoeba", "nowhere")]
+    entries = [f"  - {{benchmark: tatoeba, data: {name}, title: {name}}}" for name in ("tatoeba", "nowhere")]
     write(root, "suite.yaml", "benchmarks:", *entries)
     ran: list[str] = []
-    with pytest.raises(InputError, match=r"tatoeba: there is no folder .*nowhere"):
+    with pytest.raises(InputError, match=r"nowhere: there is no folder .*nowhere"):
         run_suite(load_settings(Suite, root / "suite.yaml"), [LiteralVectors()], root, lambda b, e: ran.append(b))
     assert not ran
 
@@ -128,6 +129,8 @@ def test_command_with_precomputed_vectors(root: Path) -> None:
     result = CliRunner().invoke(cli.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert "mean of these 1" in result.stdout
+    said = " ".join(result.stdout.split())
+    assert "hash" in said and "truncation unknown" in said
     document = json.loads((root / "out.json").read_text())
     assert document["headlines"][0]["values"][0] == 100.0
     assert (root / "out.md").exists()
