@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -142,7 +142,9 @@ class Encoder:
         vectors = np.empty((len(order), self.dim), np.float32)
 
         def run(span: Span) -> int:
-            # torch's inference mode belongs to the thread
+            # torch's inference mode and number of threads belong to the thread
+            if self.device.type == "cpu":
+                torch.set_num_threads(1)
             with torch.inference_mode():
                 vectors[order[span.start : span.stop]] = self._forward(ordered, span, normalise)
             return span.stop - span.start
@@ -174,10 +176,19 @@ class Encoder:
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
         try:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                yield from pool.map(run, spans)
+            yield from _pool(workers).map(run, spans)
         finally:
             torch.set_num_threads(before)
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    """Threads that stay: the memory that each new one sets aside for itself would be kept for ever."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="encode")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
 def plan(lengths: np.ndarray, batch_tokens: int, *, uniform: bool) -> Iterator[Span]:
