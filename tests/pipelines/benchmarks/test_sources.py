@@ -11,9 +11,12 @@ from encoder import Encoder
 from encoder.models import BagSettings
 from mining.errors import InputError
 from mining.vectors import write_vectors
+from pipelines.benchmarks.base import evaluate
 from pipelines.benchmarks.data import Texts
 from pipelines.benchmarks.sources import EncodedTexts, TextWriter, VectorFolder, load_source
-from tests.encoder.fixtures import write_checkpoint
+from pipelines.benchmarks.tatoeba import Tatoeba
+from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
+from tests.pipelines.benchmarks.toys import write
 
 TEXTS = Texts("sub/a.de", ["das haus", "der fluss", "das haus"], "de")
 
@@ -34,6 +37,31 @@ def test_a_text_is_encoded_once_for_each_language(checkpoint: Path) -> None:
     assert reported == ["sub/a.de", "a.en"]
     assert source.truncation.endswith("tokens") and len(source.fingerprint) == 32
     assert source.vectors(Texts("none", [], "de")).shape == (0, first.shape[1])
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A Hugging Face folder and the same model as a sentence-transformers folder, pooled otherwise."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    plain = write_tiny_xlm_roberta(tmp_path_factory.mktemp("plain"))
+    saved = tmp_path_factory.mktemp("saved") / "st"
+    SentenceTransformer(modules=[Transformer(str(plain)), Pooling(32, "max")], device="cpu").save(str(saved))
+    return {"Hugging Face": plain, "sentence-transformers": saved}
+
+
+@pytest.mark.parametrize("kind", ["Hugging Face", "sentence-transformers"])
+def test_foreign_encoders_run_a_benchmark(foreign: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    for ending in ("deu", "eng"):
+        write(tmp_path, f"tatoeba.deu-eng.{ending}", *sentences(6, longest=8))
+    source = load_source(str(foreign[kind]))
+    result = evaluate(Tatoeba(data="."), source, tmp_path)
+    assert result.outcome.scores[-1].value == 100.0
+    assert result.how.truncation == "24 tokens" and len(result.how.encoder_fingerprint) == 32
+    others = {load_source(str(folder)).fingerprint for folder in foreign.values()}
+    assert len(others) == 2
 
 
 @pytest.mark.parametrize("ending", [".npy", ".arrow"])
