@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -203,8 +204,17 @@ _worker: tuple[Tokenizer, frozenset[int]]
 
 def _start_worker(make: Callable[[], Tokenizer], excluded: frozenset[int]) -> None:
     global _worker
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["OMP_NUM_THREADS"] = "1"
     _worker = (make(), excluded)
+
+
+def _end_with_parent() -> None:
+    """A pool's workers outlive a parent that is killed: they wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(block: TextBlock) -> Tokenized:
