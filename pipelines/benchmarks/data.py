@@ -121,8 +121,9 @@ class DataFolder:
             yield number, fields
 
     def digest(self) -> str:
-        """One hash of the names and contents of all that was read."""
-        return _digest(f"{name} {self.digests[name]}" for name in sorted(self.digests))
+        """One hash of the names and contents of all that was read, the same in a suite as alone."""
+        named = {name.removeprefix(self.prefix): digest for name, digest in self.digests.items()}
+        return _digest(f"{name} {named[name]}" for name in sorted(named))
 
 
 def language_code(name: str) -> str:

@@ -11,7 +11,7 @@ from mining.errors import InputError
 from pipelines.benchmarks.base import Benchmark, Choice, Outcome, Score
 from pipelines.benchmarks.classify import unit_rows
 from pipelines.benchmarks.clustering import k_means
-from pipelines.benchmarks.data import DataFolder
+from pipelines.benchmarks.data import DataFolder, plain
 from pipelines.benchmarks.labelled import read_labelled
 from pipelines.benchmarks.measures import purity
 from pipelines.benchmarks.samples import Sample, mean_percent
@@ -51,11 +51,24 @@ class PurityOfClusters(Benchmark):
         measured = [purity(labels, clusters) for clusters in found]
         hits = np.stack([_in_majority(labels, clusters) for clusters in found], axis=1)
         overall, mean = (np.array(values) * 100 for values in zip(*measured, strict=True))
-        label = labelled.texts.name
+        items = np.stack([labels, *found], axis=1)  # (texts, 1 + seeds)
+        label = plain(name)
         return [
             Score(label, "purity", overall.mean(), Sample(hits, mean_percent), overall.std(), headline=True),
-            Score(label, "mean purity of clusters", mean.mean(), None, mean.std(), headline=True),
+            Score(
+                label,
+                "mean purity of clusters",
+                mean.mean(),
+                Sample(items, _mean_of_clusters),
+                mean.std(),
+                headline=True,
+            ),
         ]
+
+
+def _mean_of_clusters(items: np.ndarray) -> float:
+    """Percent, of the columns label and cluster with each seed."""
+    return 100 * float(np.mean([purity(items[:, 0], clusters).mean_of_clusters for clusters in items[:, 1:].T]))
 
 
 def _in_majority(labels: np.ndarray, clusters: np.ndarray) -> np.ndarray:

@@ -20,6 +20,9 @@ def test_compressed_files_read_and_hash_like_plain_ones(tmp_path: Path) -> None:
     first, second = (folder.texts("a.txt", "de") for folder in folders)
     assert first == second
     assert folders[0].digest() == folders[1].digest() != DataFolder(tmp_path).digest()
+    of_a_suite = DataFolder(tmp_path / "plain", "eval/plain/")
+    assert of_a_suite.texts("a.txt", "de").name == "eval/plain/a.txt"
+    assert of_a_suite.digest() == folders[0].digest()
 
 
 def test_another_line_is_another_hash() -> None:

@@ -44,7 +44,17 @@ def test_purity_of_separate_labels_is_100(tmp_path: Path) -> None:
     for name in ("dev.json", "dev.tsv"):
         outcome = PurityOfClusters(data=".", files=name, seeds=2).run(LiteralVectors(), DataFolder(tmp_path))
         assert scores_of(outcome) == {(name, "purity"): 100.0, (name, "mean purity of clusters"): 100.0}
-        assert outcome.scores[0].sample is not None and outcome.scores[0].sample.value() == 100.0
+        assert all(score.sample is not None and score.sample.value() == 100.0 for score in outcome.scores)
+
+
+def test_intervals_are_of_the_figures_they_stand_beside(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    labels, lines = draw.integers(0, 3, 60), literal(draw.normal(size=(60, 4)))
+    write(tmp_path, "dev.tsv", *(f"{n}\t{line}" for n, line in zip(labels, lines, strict=True)))
+    outcome = PurityOfClusters(data=".", files="dev.tsv", seeds=3).run(LiteralVectors(), DataFolder(tmp_path))
+    for score in outcome.scores:
+        assert score.sample is not None and score.sample.value() == pytest.approx(score.value)
+    assert outcome.scores[0].value != outcome.scores[1].value
 
 
 def test_bad_files(tmp_path: Path) -> None:
