@@ -181,7 +181,8 @@ def write_reports(settings: CompareSettings, rows: Sequence[Finished], out: Path
     lines = table(settings, rows)
     lines.insert(1, ["---"] * len(lines[0]))
     markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    intro = f"Each row: {settings.minutes:g} {settings.clock} minutes of training; {len(rows)} of {len(settings.rows)} rows finished."
+    budget = f"{settings.minutes:g} {settings.clock} minutes of training"
+    intro = f"Each row: {budget}; {len(rows)} of {len(settings.rows)} rows finished."
     paths = out / "compare.json", out / "compare.md"
     with atomic_text(str(paths[0])) as stream:
         record = {"settings": settings.model_dump(mode="json"), "rows": [row._asdict() for row in rows]}

@@ -12,6 +12,7 @@ from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.cells import Mode
 from pipelines.datasets import Dataset, join
+from pipelines.defaults import ROWS_PER_SHARD
 from pipelines.embed import EmbedSettings, describe_encoder, embed
 from pipelines.graph import GraphSettings, build_graph
 from pipelines.mine import MineSettings, mine
@@ -50,7 +51,7 @@ class JobSettings(BaseModel):
     seed: str | None = Field(default=None, description="known translations for a target precision")
     pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
     filters: FilterSettings = FilterSettings()
-    rows_per_shard: int = Field(default=131_072, ge=1)
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1)
 

@@ -30,6 +30,7 @@ from pipelines.datasets import (
     open_dataset,
     read_model,
 )
+from pipelines.defaults import ROWS_PER_SHARD
 from pipelines.edges import (
     EDGE,
     Direction,
@@ -72,7 +73,7 @@ class MineSettings(BaseModel):
     retrieval: Retrieval = Retrieval.max
     threshold: ThresholdSettings = ThresholdSettings()
     filters: FilterSettings = FilterSettings()
-    rows_per_shard: int = Field(default=131_072, ge=1)
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
     one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
 
     @model_validator(mode="after")

@@ -29,6 +29,7 @@ from pipelines.datasets import (
     shard_name,
     write_model,
 )
+from pipelines.defaults import ROWS_PER_SHARD
 from pipelines.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
 from pipelines.parts import LanguageTest, Part, write_parts
 from pipelines.pieces import load_text_encoder, text_encoder_input
@@ -60,7 +61,7 @@ class PrepareSettings(BaseModel):
     encoder: str | None = Field(
         default=None, description="an encoder folder; its subword ids become the column `pieces`"
     )
-    rows_per_shard: int = Field(default=131_072, ge=1)
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
     block_mb: float = Field(
         default=16, gt=0, description="work item size: a larger file is cut, a larger archive makes parts"
     )

@@ -27,6 +27,7 @@ from pipelines.commands.options import (
     quiet_beam,
     read_filters,
 )
+from pipelines.defaults import ROWS_PER_SHARD
 
 if TYPE_CHECKING:
     from pipelines.job import JobResult
@@ -63,7 +64,7 @@ def command(
     rejected: RejectedOption = None,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
     dtype: DtypeOption = "float32",
-    rows_per_shard: Annotated[int, typer.Option(help="Sentences, vectors and pairs in each shard.")] = 131_072,
+    rows_per_shard: Annotated[int, typer.Option(help="Sentences, vectors and pairs in each shard.")] = ROWS_PER_SHARD,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     runner: RunnerOption = "local",

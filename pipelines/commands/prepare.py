@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.commands.options import RunnerOption, RunnerSetOption
+from pipelines.defaults import ROWS_PER_SHARD
 
 if TYPE_CHECKING:
     from pipelines.datasets import Dataset
@@ -28,7 +29,7 @@ def command(
     lang_probability: Annotated[float, typer.Option(help="Keep what the detector gives at least this.")] = 0.05,
     max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 2000,
     truncated: Annotated[str, typer.Option(help="Damaged archives: stop, or keep what can be read.")] = "stop",
-    rows_per_shard: Annotated[int, typer.Option(help="Sentences in each shard.")] = 131_072,
+    rows_per_shard: Annotated[int, typer.Option(help="Sentences in each shard.")] = ROWS_PER_SHARD,
     block_mb: Annotated[float, typer.Option(help="Size of the pieces of work that files are cut into.")] = 16,
     memory_mb: Annotated[int, typer.Option(help="Memory for finding duplicates, in each worker.")] = 512,
     runner: RunnerOption = "local",

@@ -19,6 +19,7 @@ from mining.retrieval import Retrieval
 from pipelines.benchmarks.suite import Entry
 from pipelines.cells import Mode
 from pipelines.compare import Column
+from pipelines.defaults import ROWS_PER_SHARD
 from pipelines.readers import ReadSettings
 
 PLANTS = "{plants}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
@@ -61,7 +62,7 @@ class MiningSettings(Settings):
     retrieval: Retrieval = Retrieval.max
     filters: FilterSettings = FilterSettings()
     dtype: Literal["float16", "float32"] = "float32"
-    rows_per_shard: int = Field(131_072, ge=1)
+    rows_per_shard: int = Field(ROWS_PER_SHARD, ge=1)
 
 
 class HardNegativeSettings(Settings):
