@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -46,10 +47,18 @@ class Sts(Benchmark):
             Choice("similarity", "cosine"),
             Choice("Pearson of a year", "mean of its datasets (Wieting et al. 2016)"),
             Choice("Spearman of a year", "of its datasets joined, without SMT of 2013 (Reimers and Gurevych 2019)"),
-            Choice("pairs without gold", "left out"),
+            Choice("pairs without gold, or without an article in STS22", "left out"),
+            Choice("pairs", ", ".join(f"{group} {count:,}" for group, count in _pairs_of_groups(sets).items())),
             Choice("datasets of 2012-16 not there", ", ".join(missing(sets)) or "none"),
         ]
         return Outcome(scores + _averages(sets, items, scores), choices)
+
+
+def _pairs_of_groups(sets: Sequence[StsSet]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for found in sets:
+        counts[found.group] += len(found.gold)
+    return counts
 
 
 def missing(sets: Sequence[StsSet]) -> list[str]:

@@ -177,6 +177,10 @@ def _articles(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
     unrelated ones, so it is negated.
     """
     articles = {path.rsplit("/", 1)[-1].removesuffix(".json"): path for path in data.matching("**/*.json")}
+    if not articles:
+        raise InputError(
+            f"{data.root / name}: the articles, ID.json as SemEval's downloader writes them, are not there"
+        )
     for number, record in enumerate(csv.DictReader(data.lines(name)), 2):
         try:
             ids = record["pair_id"].split("_")

@@ -11,6 +11,7 @@ import scipy.stats
 
 from mining.errors import InputError
 from pipelines.benchmarks.data import DataFolder
+from pipelines.benchmarks.sources import TextWriter
 from pipelines.benchmarks.sts import Sts, missing
 from pipelines.benchmarks.sts_files import StsSet, read_sets
 from tests.pipelines.benchmarks.toys import LiteralVectors, literal, scores_of, write
@@ -195,6 +196,8 @@ def test_sts22_as_published(tmp_path: Path) -> None:
     assert sets["pl-fr"].gold.tolist() == [-1, -2, -3, -4]  # 1 is the same story
     assert sets["de-de"].first.lines == ["title 301 some text", "title 301 some text", "title 302 some text"]
     assert sets["de-de"].first.lang == "de"
+    choices = dict(Sts(data=".").run(TextWriter(tmp_path / "texts"), DataFolder(tmp_path)).choices)
+    assert choices["pairs"] == "STS22 7"  # an article of the eighth is gone
     assert (sets["pl-fr"].first.lang, sets["pl-fr"].second.lang) == ("pl", "fr")
 
 
@@ -207,6 +210,7 @@ def test_sts22_as_published(tmp_path: Path) -> None:
         ("stsb-de-test.csv", ["a,b"], "record 1: 2 fields"),
         ("de.jsonl", ["{}"], "line 1: not a JSON object with sentence1"),
         ("something.csv", ["a"], "no STS files; known are"),
+        ("final_evaluation_data.csv", ["url1_lang,url2_lang,pair_id,Overall", "de,de,1_2,1"], "the articles, ID.json"),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, lines: list[str], message: str) -> None:
