@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from pipelines.commands.runs import RunStatus, show_table
 
-    from encoder.training.trainer import Observer
+if TYPE_CHECKING:
     from pipelines.compare import Finished
 
 
@@ -34,7 +33,6 @@ def command(
     Killed, it goes on with the row it was in. DIR/compare.json has every score, DIR/compare.md the table.
     """
     from rich.console import Console
-    from rich.table import Table
 
     from encoder.settings import load_settings
     from pipelines.compare import CompareSettings, compare, table, write_reports
@@ -50,52 +48,16 @@ def command(
     finally:
         progress.close()
     written = write_reports(settings, rows, out)
-    header, *lines = table(settings, rows)
-    shown = Table(title=f"{settings.minutes:g} {settings.clock} minutes each")
-    for place, title in enumerate(header):
-        shown.add_column(title, justify="right" if place else "left")
-    for line in lines:
-        shown.add_row(*line)
-    Console().print(shown)
+    show_table(f"{settings.minutes:g} {settings.clock} minutes each", table(settings, rows))
     console.print(f"written: {written[0]}, {written[1]}", highlight=False)
 
 
-class _Progress:
-    """A line of status while data is prepared or encoders are evaluated, the training bar in between."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status = console.status("starting")
-        self._status.start()
-        self._log: Observer | None = None
-
+class _Progress(RunStatus):
     def preparing(self, row: str, groups: int) -> None:
-        self._status.update(f"{row}: preparing data, {groups:,} groups tokenized")
-
-    def training(self, row: str, folder: Path) -> Observer:
-        from encoder.training.observation import RunLog
-
-        self._status.stop()
-        self._console.print(f"{row}: training", highlight=False)
-        self._log = RunLog(folder, self._console)
-        return self._log
+        self.stage(row, f"preparing data, {groups:,} groups tokenized")
 
     def evaluating(self, row: str, benchmark: str) -> None:
-        self._close_log()
-        self._status.start()
-        self._status.update(f"{row}: evaluating {benchmark}")
+        self.stage(row, f"evaluating {benchmark}")
 
     def finished(self, row: Finished, again: bool) -> None:
-        self._console.print(f"{row.name}: {'finished before' if again else 'finished'}", highlight=False)
-        self._status.update("continuing")
-
-    def _close_log(self) -> None:
-        from encoder.training.observation import RunLog
-
-        if isinstance(self._log, RunLog):
-            self._log.close()
-        self._log = None
-
-    def close(self) -> None:
-        self._close_log()
-        self._status.stop()
+        self.console.print(f"{row.name}: {'finished before' if again else 'finished'}", highlight=False)

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.commands.options import RunnerOption, RunnerSetOption, quiet_beam
+from pipelines.commands.runs import RunStatus, show_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from encoder.training.trainer import Observer
     from pipelines.loop.state import RoundRecord
 
 
@@ -50,64 +48,19 @@ def command(
     finally:
         progress.close()
     written = write_table(settings, result, out)
-    _show(table(settings, result))
+    show_table("loop", table(settings, result))
     made = [str(written), str(out / "best")]
     if settings.shared is None and len(result.rounds) > 1:  # else there is no mine here to report on
         made.append(write_report(str(out)))
     console.print(f"stopped: {result.state.stopped}; written: {', '.join(made)}", highlight=False, soft_wrap=True)
 
 
-def _show(lines: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    header, *rows = lines
-    shown = Table(title="loop", title_justify="left")
-    for place, title in enumerate(header):
-        shown.add_column(title, justify="right" if place else "left")
-    for row in rows:
-        shown.add_row(*row)
-    Console().print(shown)
-
-
-class _Progress:
-    """A line of status for each stage, the training bar in between."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status = console.status("starting")
-        self._status.start()
-        self._log: Observer | None = None
-
-    def stage(self, title: str, name: str) -> None:
-        self._close_log()
-        self._status.start()
-        self._status.update(f"{title}: {name}")
-
-    def training(self, title: str, folder: Path) -> Observer:
-        from encoder.training.observation import RunLog
-
-        self._status.stop()
-        self._console.print(f"{title}: training", highlight=False)
-        self._log = RunLog(folder, self._console)
-        return self._log
-
+class _Progress(RunStatus):
     def finished(self, title: str, record: RoundRecord, again: bool) -> None:
         scores = ", ".join(f"{name} {value:.1f}" for name, value in record.scores.items())
         mined = f"{record.pairs:,} pairs mined, " if record.mined else ""
         before = " (before)" if again else ""
-        self._console.print(f"{title} finished{before}: {mined}{scores}", highlight=False, soft_wrap=True)
+        self.console.print(f"{title} finished{before}: {mined}{scores}", highlight=False, soft_wrap=True)
         for pair in record.mined:
             if pair.refused:
-                self._console.print(f"{title}, {pair.pair}: {pair.refused}", style="yellow", soft_wrap=True)
-
-    def _close_log(self) -> None:
-        from encoder.training.observation import RunLog
-
-        if isinstance(self._log, RunLog):
-            self._log.close()
-        self._log = None
-
-    def close(self) -> None:
-        self._close_log()
-        self._status.stop()
+                self.console.print(f"{title}, {pair.pair}: {pair.refused}", style="yellow", soft_wrap=True)
