@@ -7,15 +7,16 @@ that were found is measured on a sample of both sides.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from mining.cell import knn_cell, rerank
+from mining.cell import rerank
 from mining.errors import InputError
 from mining.graph import Graph, Neighbours
-from mining.knn import DEFAULT_MEMORY, require_fit
+from mining.knn import DEFAULT_MEMORY, Checkpoint, knn_graph, require_fit
 from mining.proposals import Report, unit_rows
 from mining.selection import MISSING
 from mining.threads import Threads, thread_pool
@@ -28,16 +29,23 @@ _CANDIDATES = 32  # proposals that are re-ranked for each row, at least 4 k
 _SAMPLE = 1000  # rows of each side on which recall is measured
 _WANTED_RECALL = 0.99  # cells are probed until the sample reaches this, or half of them are
 _BATCH = 8192
+_LEAST_MEMORY = 64 << 20  # for the exact neighbours of the sample
+
+
+class Direction(NamedTuple):
+    """How the neighbours of one side were found."""
+
+    recall: float  # share of the true k nearest that were found, on a sample
+    index_kind: str  # FAISS's name of what was built
+    probes: int
 
 
 class Approximation(NamedTuple):
     """A graph with what is known of its quality."""
 
     graph: Graph
-    forward_recall: float  # share of the true k nearest that were found, on a sample
-    backward_recall: float
-    index_kind: str  # FAISS's name of what was built
-    probes: int
+    forward: Direction
+    backward: Direction
 
 
 def import_faiss() -> ModuleType:
@@ -60,15 +68,33 @@ def approximate_graph(
     threads: int | None = None,
     seed: int = 0,
     report: Report = lambda multiply_adds: None,
+    checkpoint: Checkpoint | None = None,
 ) -> Approximation:
-    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed."""
+    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed.
+
+    A run that continues builds the index of the direction it was in again, and searches what is missing.
+    """
     require_fit(source, target, k)
     faiss = import_faiss()
+    graph = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+    made: list[Direction] = []
+    finished = 0  # rows of the direction that is next
+    saved = checkpoint.load() if checkpoint else None
+    if saved:
+        graph, made, finished = saved.graph, [Direction(*about) for about in saved.about], saved.finished
     with thread_pool(threads) as pool:
         faiss.omp_set_num_threads(pool.count)
-        forward, forward_recall, name, probes = _direction(faiss, source, target, k, memory, seed, pool, report)
-        backward, backward_recall, _, _ = _direction(faiss, target, source, k, memory, seed, pool, report)
-    return Approximation(Graph(forward, backward), forward_recall, backward_recall, name, probes)
+        sides = (source, target, graph.forward), (target, source, graph.backward)
+        for x, y, found in sides[len(made) :]:
+
+            def advance(rows: int, work: float) -> None:
+                report(work)
+                if checkpoint:
+                    checkpoint.save_if_due(graph, made, rows)
+
+            made.append(_fill(faiss, x, y, found, memory, seed, pool, finished, advance))
+            finished = 0
+    return Approximation(graph, *made)
 
 
 def index_kind(rows: int, dim: int, memory: int) -> str:
@@ -84,26 +110,38 @@ def index_kind(rows: int, dim: int, memory: int) -> str:
     raise InputError(f"a memory budget of {memory / 1e6:,.0f} MB is too small for an index of {rows:,} vectors")
 
 
-def _direction(
-    faiss: ModuleType, x: Vectors, y: Vectors, k: int, memory: int, seed: int, pool: Threads, report: Report
-) -> tuple[Neighbours, float, str, int]:
-    """Neighbours of x among y, their sampled recall, and how they were found."""
+def _fill(
+    faiss: ModuleType,
+    x: Vectors,
+    y: Vectors,
+    found: Neighbours,
+    memory: int,
+    seed: int,
+    pool: Threads,
+    first: int,
+    advance: Callable[[int, float], None],
+) -> Direction:
+    """Find the neighbours of x among y, from row `first` of x on."""
     if not len(x) or not len(y):
-        return Neighbours.none(len(x), k), 1.0, "none", 0
+        return Direction(1.0, "none", 0)
+    k = found.ids.shape[1]
     rows = np.flatnonzero(~np.isnan(y.inverse_norms))
     name = index_kind(len(rows), y.dim, memory)
     index = _build(faiss, y, rows, name, seed)
     chosen = np.random.default_rng(seed).permutation(np.flatnonzero(~np.isnan(x.inverse_norms)))[:_SAMPLE]
     sample = from_array(x.stored[np.sort(chosen)].astype(np.float32), x.name)
-    truth = knn_cell(sample, y, k, pool=pool).forward
+    truth = knn_graph(sample, y, k, memory=max(memory, _LEAST_MEMORY), threads=pool.count).forward
     recall, probes = 0.0, max(1, index.nlist // 256)
     while True:
         index.nprobe = probes
-        recall = _recall(truth, _search(index, rows, sample, y, k, pool, lambda work: None))
+        tried = Neighbours.none(len(sample), k)
+        _search(index, rows, sample, y, tried, pool)
+        recall = _recall(truth, tried)
         if recall >= _WANTED_RECALL or probes >= index.nlist / 2:
             break
         probes *= 2
-    return _search(index, rows, x, y, k, pool, report), recall, name, probes
+    _search(index, rows, x, y, found, pool, first, advance)
+    return Direction(recall, name, probes)
 
 
 def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, name: str, seed: int):  # type: ignore[no-untyped-def]
@@ -125,22 +163,27 @@ def _unit(vectors: Vectors, rows: np.ndarray) -> np.ndarray:
 
 
 def _search(  # type: ignore[no-untyped-def]
-    index, rows: np.ndarray, x: Vectors, y: Vectors, k: int, pool: Threads, report: Report
-) -> Neighbours:
-    """Candidates from the index, re-ranked by canonical score."""
-    width = max(_CANDIDATES, 4 * k)
-    found = Neighbours.none(len(x), k)
-    for first in range(0, len(x), _BATCH):
-        part = x.rows(first, min(first + _BATCH, len(x)))
+    index,
+    rows: np.ndarray,
+    x: Vectors,
+    y: Vectors,
+    found: Neighbours,
+    pool: Threads,
+    first: int = 0,
+    advance: Callable[[int, float], None] = lambda rows, work: None,
+) -> None:
+    """Candidates from the index, re-ranked by canonical score; `advance` hears how many rows are finished."""
+    k = found.ids.shape[1]
+    for start in range(first, len(x), _BATCH):
+        part = x.rows(start, min(start + _BATCH, len(x)))
         queries = unit_rows(part, 0, len(part)).numpy()
-        scores, places = index.search(np.nan_to_num(queries), width)
+        scores, places = index.search(np.nan_to_num(queries), max(_CANDIDATES, 4 * k))
         places = np.where(places < 0, MISSING, rows[places]).astype(np.int32)
         places[np.isnan(part.inverse_norms)] = MISSING
         scores[places == MISSING] = -np.inf
         best, _ = rerank(part, y, scores, places, k, pool, bound=0.0)
-        found.ids[first : first + _BATCH], found.scores[first : first + _BATCH] = best
-        report(float(len(part)) * len(y) * x.dim / 2)  # the other direction is the other half
-    return found
+        found.ids[start : start + _BATCH], found.scores[start : start + _BATCH] = best
+        advance(start + len(part), float(len(part)) * len(y) * x.dim / 2)  # the other direction is the other half
 
 
 def _recall(truth: Neighbours, found: Neighbours) -> float:

@@ -12,7 +12,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -63,8 +63,11 @@ def knn_graph(
     graph, finished = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k)), 0
     saved = checkpoint.load() if checkpoint else None
     # The cells of a plan with larger panels would not fit a budget that was lowered, perhaps because memory ran out.
-    if saved and all(old <= new for old, new in zip(saved[1].sizes(), plan.sizes(), strict=True)):
-        graph, plan, finished = saved
+    if saved:
+        source_panel, target_panel, blocks = saved.about
+        earlier = Plan(source_panel, target_panel, Blocks(*blocks))
+        if all(old <= new for old, new in zip(earlier.sizes(), plan.sizes(), strict=True)):
+            graph, plan, finished = saved.graph, earlier, saved.finished
     with thread_pool(threads) as pool:
         for number, (rows, columns) in enumerate(_cells(len(source), len(target), plan)):
             if number < finished:
@@ -146,17 +149,25 @@ def _merge_into(whole: Neighbours, rows: slice, part: Neighbours) -> None:
         whole.ids[place], whole.scores[place] = merged
 
 
+class Saved(NamedTuple):
+    """An unfinished graph: how it was being made, and how much of that is done."""
+
+    graph: Graph
+    about: Any  # whatever of JSON was saved with it
+    finished: int
+
+
 class Checkpoint:
     """The unfinished graph in a file, saved every few seconds, so that a killed run goes on where it was."""
 
-    def __init__(self, path: Path, source: Vectors, target: Vectors, k: int) -> None:
+    def __init__(self, path: Path, source: Vectors, target: Vectors, k: int, how: str = "exact") -> None:
         self.path = path
         self._saved_at = time.monotonic()
         self._fingerprint = hashlib.blake2b(
-            f"{fingerprint(source)} {fingerprint(target)} {k}".encode(), digest_size=16
+            f"{fingerprint(source)} {fingerprint(target)} {k} {how}".encode(), digest_size=16
         ).hexdigest()
 
-    def load(self) -> tuple[Graph, Plan, int] | None:
+    def load(self) -> Saved | None:
         """What an earlier run of the same inputs left, or None."""
         if not self.path.exists():
             return None
@@ -171,13 +182,12 @@ class Checkpoint:
                 )
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):  # damaged, or not ours: start again
             return None
-        source_panel, target_panel, blocks = about["plan"]
-        return graph, Plan(source_panel, target_panel, Blocks(*blocks)), about["finished"]
+        return Saved(graph, about["about"], about["finished"])
 
-    def save_if_due(self, graph: Graph, plan: Plan, finished: int) -> None:
+    def save_if_due(self, graph: Graph, how: Any, finished: int) -> None:
         if time.monotonic() - self._saved_at < CHECKPOINT_SECONDS:
             return
-        about = json.dumps({"fingerprint": self._fingerprint, "plan": plan, "finished": finished})
+        about = json.dumps({"fingerprint": self._fingerprint, "about": how, "finished": finished})
         with atomic_writer(str(self.path)) as stream:
             np.savez(
                 stream,

@@ -99,14 +99,17 @@ def build_graph(
     """The kNN graph, exact unless asked otherwise or too large; `how` says which."""
     products = int(source.mined.sum()) * int(target.mined.sum())
     exact = settings.search == Search.exact or (settings.search == Search.auto and products <= EXACT_LIMIT)
+    how = "exact" if exact else f"approximate {settings.memory}"  # the memory chooses the index
+    state = Checkpoint(checkpoint, source.vectors, target.vectors, settings.k, how) if checkpoint else None
     if not exact:
         found = approximate_graph(
-            source.vectors, target.vectors, settings.k, memory=settings.memory, threads=settings.threads, report=report
-        )
-        recall = min(found.forward_recall, found.backward_recall)
-        how = f"approximate ({found.index_kind}, {found.probes} probes), measured recall {recall:.1%}"
+            source.vectors, target.vectors, settings.k,
+            memory=settings.memory, threads=settings.threads, report=report, checkpoint=state,
+        )  # fmt: skip
+        recall = min(found.forward.recall, found.backward.recall)
+        kind, probes = found.forward.index_kind, found.forward.probes
+        how = f"approximate ({kind}, {probes} probes), measured recall {recall:.1%}"
         return SearchResult(found.graph, how, recall)
-    state = Checkpoint(checkpoint, source.vectors, target.vectors, settings.k) if checkpoint else None
     device = choose_device(settings.device)
     graph = knn_graph(
         source.vectors, target.vectors, settings.k,
