@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,7 +84,8 @@ def command(
 ) -> None:
     """Mine translation pairs from vectors you already have.
 
-    A killed run continues when the same command is given again (its state is kept beside --out until it is done).
+    A killed run continues when the same command is given again: until it is done its state is kept beside --out, or
+    among temporary files when that is remote.
 
     Example: twinlode mine-vectors --src-vectors en.bin --tgt-vectors de.bin --dtype float32 --dim 1024
     --src-text en.txt --tgt-text de.txt --out pairs.tsv --threshold 1.06
@@ -90,7 +93,6 @@ def command(
     from encoder.settings import validate_settings
     from mining.corpus import read_id_pairs
     from mining.errors import InputError
-    from mining.files import local_path
     from mining.miner import MineSettings, build_graph, mine_sides, plant_seed
     from mining.pair_formats import format_of, write_pairs
     from pipelines.review.result import reviewed_threshold
@@ -124,8 +126,7 @@ def command(
     if seed_rows is not None:
         source, target, plants = plant_seed(source, target, seed_rows)
 
-    local = local_path(out)
-    checkpoint = Path(f"{local}.unfinished.npz") if local else None
+    checkpoint = _checkpoint(out)
     with _gflops_bar(float(len(source.vectors)) * len(target.vectors) * source.vectors.dim) as report:
         found = build_graph(source, target, settings, report=report, checkpoint=checkpoint)
     selection, mined = mine_sides(source, target, found.graph, settings, plants)
@@ -141,9 +142,19 @@ def command(
     if rejected:
         write_pairs(rejected, [mined.rejected], src_lang=src_lang, tgt_lang=tgt_lang)
     write_pairs(out, [mined.pairs], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
-    if checkpoint:
-        checkpoint.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)
     _summarise(source, target, found, selection, mined, out, time.monotonic() - started)
+
+
+def _checkpoint(out: str) -> Path:
+    """Where the unfinished graph is kept: beside the output, or among temporary files when that is remote."""
+    from mining.files import local_path
+
+    local = local_path(out)
+    if local:
+        return Path(f"{local}.unfinished.npz")
+    name = hashlib.blake2b(out.encode(), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"twinlode-{name}.unfinished.npz"
 
 
 def _bytes(amount: str) -> int:

@@ -3,11 +3,13 @@
 import gzip
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from fsspec.core import url_to_fs
 
 from mining import knn
 from mining.graph import read_neighbours
@@ -191,7 +193,9 @@ def test_what_a_result_does_not_rest_on_is_said(
     assert note in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_a_killed_run_continues(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("out", ["pairs.tsv", "memory://killed/pairs.tsv"])
+def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(corpus.folder))
     assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
     monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(50, 70, Blocks(16, 16)))
     monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
@@ -207,12 +211,14 @@ def test_a_killed_run_continues(corpus: Corpus, monkeypatch: pytest.MonkeyPatch)
         return cell
 
     monkeypatch.setattr(knn, "knn_cell", stops_after(20))
-    assert run(monkeypatch, corpus.options()) == 130
-    assert not (corpus.folder / "pairs.tsv").exists()
+    assert run(monkeypatch, corpus.options(out=out)) == 130
+    files, path = url_to_fs(out)
+    assert not files.exists(path)
+    assert list(corpus.folder.glob("*unfinished*"))
     monkeypatch.setattr(knn, "knn_cell", stops_after(1000))
-    assert run(monkeypatch, corpus.options()) == 0
+    assert run(monkeypatch, corpus.options(out=out)) == 0
     assert len(done) == 36, "6 x 6 cells, none of them twice"
-    assert (corpus.folder / "pairs.tsv").read_bytes() == (corpus.folder / "whole.tsv").read_bytes()
+    assert files.cat_file(path) == (corpus.folder / "whole.tsv").read_bytes()
     assert not list(corpus.folder.glob("*unfinished*"))
 
 
