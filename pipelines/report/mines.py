@@ -104,7 +104,7 @@ def open_mine(url: str, workdir: str) -> Mine:
 
 def _name(url: str, workdir: str) -> str:
     inside = url.removeprefix(workdir.rstrip("/")).strip("/")
-    name = inside.replace("/pairs/", "/").removesuffix("pairs").strip("/").removeprefix("work/")
+    name = inside.replace("/pairs/", "/").removesuffix("pairs").strip("/").removeprefix("work/").replace("/work/", "/")
     return name or workdir.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -141,5 +141,7 @@ def _gold(pairs: Dataset, folder: str) -> str | None:
     threshold = pairs.manifest.request.configuration.get("threshold")
     named = threshold.get("gold") if isinstance(threshold, dict) else None
     parent, _, own = folder.rstrip("/").rpartition("/")
-    demo = join(parent.rpartition("/")[0] or ".", "mine", own, GOLD)
-    return next((url for url in (named, demo) if isinstance(url, str) and exists(url)), None)
+    demo = parent.rpartition("/")[0] or "."
+    over = demo.rpartition("/")[0] or "."  # the round of a demo is a folder in it
+    known = (named, *(join(place, "mine", own, GOLD) for place in (demo, over)))
+    return next((url for url in known if isinstance(url, str) and exists(url)), None)

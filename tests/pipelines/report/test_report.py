@@ -87,6 +87,18 @@ def test_gold_and_curves_are_drawn_where_they_are(tmp_path: Path) -> None:
     assert "en-fr" in page
 
 
+def test_the_round_of_a_demo_is_judged_by_the_gold_of_the_demo(tmp_path: Path) -> None:
+    for folder in (tmp_path / "work", tmp_path / "round-1" / "work"):
+        write_work(folder / "en-de", pairs_of(3))
+    gold = tmp_path / "mine" / "en-de" / "gold.tsv"
+    gold.parent.mkdir(parents=True)
+    gold.write_text("one\teins\n")
+    assert [(mine.name, mine.gold) for mine in find_mines(str(tmp_path))] == [
+        ("round-1/en-de", str(gold)),
+        ("en-de", str(gold)),
+    ]
+
+
 def test_a_moved_folder_and_lost_inputs_are_no_error(tmp_path: Path) -> None:
     work = write_work(tmp_path / "work", pairs_of(20))
     moved = work.rename(tmp_path / "elsewhere")
