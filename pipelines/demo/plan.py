@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,10 @@ class Plan(NamedTuple):
     mined: tuple[Package, ...]  # their sentences are torn apart and mined
     minutes: float
     epochs: float
+    round_minutes: float  # of the second training, on known and mined pairs
+    round_epochs: float
+    round_lr: float
+    mined_weight: float  # a mined pair is drawn so many times as often as a known one
     vocabulary: int
     table: int  # rows for hashed bigrams, and as many for words
     plants: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
@@ -53,6 +58,10 @@ FULL = Plan(
     ),
     minutes=2.5,
     epochs=20,
+    round_minutes=1,
+    round_epochs=4,
+    round_lr=2e-3,
+    mined_weight=4,
     vocabulary=8000,
     table=65536,
 )
@@ -60,7 +69,8 @@ QUICK = FULL._replace(
     languages=("de", "fr", "ru"),
     seed=tuple(package for package in FULL.seed if package.name not in ("pretix", "mezzanine", "deluge")),
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
-    minutes=0.6,
+    minutes=0.4,
+    round_minutes=0.2,
     vocabulary=4000,
 )
 
@@ -93,3 +103,13 @@ def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
         "evaluation": {"pairs": 1000},
         "limits": {"minutes": plan.minutes, "epochs": plan.epochs},
     }
+
+
+def round_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -> dict[str, Any]:
+    """The configuration of the round: on from the encoder `start`, on known and mined pairs, in smaller steps."""
+    settings = training_settings(plan, seed)
+    # Known translations first: so the pairs held out to measure P@1 are some of those that were held out before.
+    settings["data"]["corpora"] += [{"path": str(path), "weight": plan.mined_weight} for path in mined]
+    settings["optimiser"]["lr"] = plan.round_lr
+    settings["limits"] = {"minutes": plan.round_minutes, "epochs": plan.round_epochs}
+    return {**settings, "start": {"encoder": str(start)}}

@@ -31,6 +31,7 @@ class Score(NamedTuple):
     """How the mine of one language went."""
 
     corpora: Corpora
+    pairs: Dataset
     metrics: PairMetrics
     samples: list[Sample]
 
@@ -43,7 +44,7 @@ def score(corpora: Corpora, pairs: Dataset, samples: int) -> Score:
     true = is_gold(found, gold)
     rows = np.unique(np.linspace(0, len(found) - 1, samples).astype(int)).tolist() if len(found) else []
     chosen = [Sample(table["score"][i].as_py(), str(found[i, 0]), str(found[i, 1]), bool(true[i])) for i in rows]
-    return Score(corpora, pair_metrics(found, gold), chosen)
+    return Score(corpora, pairs, pair_metrics(found, gold), chosen)
 
 
 def show_scores(scores: Sequence[Score], console: Console) -> None:
@@ -60,6 +61,28 @@ def show_scores(scores: Sequence[Score], console: Console) -> None:
     table.add_section()
     table.add_row("mean", *[""] * 5, *(f"{100 * mean:.1f}" for mean in means))
     console.print(table)
+
+
+def show_rounds(before: Sequence[Score], after: Sequence[Score], console: Console) -> None:
+    """Both mines of each language beside each other; a language that only one of them could mine is left out."""
+    first = {score.corpora.language: score.metrics for score in before}
+    second = {score.corpora.language: score.metrics for score in after if score.corpora.language in first}
+    table = Table("", title="before and after the round", title_justify="left")
+    for name in ("mined", "right", "precision", "recall", "F1"):
+        table.add_column(name, justify="right")
+    for language, now in second.items():
+        then = first[language]
+        counts = [f"{a:,} → {b:,}" for a, b in ((then.found, now.found), (then.correct, now.correct))]
+        table.add_row(f"en-{language}", *counts, *_shares(then, now))
+    means = [np.mean([of[language][:3] for language in second], axis=0).tolist() for of in (first, second)]
+    table.add_section()
+    table.add_row("mean", "", "", *_shares(*means))
+    console.print(table)
+
+
+def _shares(then: Sequence[float], now: Sequence[float]) -> list[str]:
+    """Precision, recall and F1, in percent."""
+    return [f"{100 * a:.1f} → {100 * b:.1f}" for a, b in zip(then[:3], now[:3], strict=True)]
 
 
 def show_samples(scores: Sequence[Score], console: Console) -> None:

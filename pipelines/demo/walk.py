@@ -1,4 +1,4 @@
-"""The demo step by step, each said before it is done: text, encoder, mine, scores, and how to do it by hand."""
+"""The demo step by step, each said before it is done: text, encoder, mine, scores, a round, and how by hand."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pipelines.demo.catalogs import Pair, read_pairs
 from pipelines.demo.corpora import Corpora, show_corpora, write_corpora, write_text
 from pipelines.demo.hand import Place, say, show_commands, train_command
 from pipelines.demo.packages import Package, cache_folder, fetch
-from pipelines.demo.plan import Plan, training_settings
-from pipelines.demo.scores import Score, score, show_samples, show_scores
+from pipelines.demo.plan import Plan, round_settings, training_settings
+from pipelines.demo.round import write_mined
+from pipelines.demo.scores import Score, score, show_rounds, show_samples, show_scores
 from pipelines.export import export_pairs
 from pipelines.job import JobSettings, SideSettings, mine_corpora
 from pipelines.readers import ReadSettings
@@ -32,13 +33,21 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     place, began = Place(folder), time.monotonic()
     corpora = _text(plan, place, console)
     _encoder(plan, place, console)
+    _heading(console, "3. Mine")
+    console.print(
+        "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
+        f"directions, score by margin, match. {plan.plants} pairs of the same packages, as a translator might "
+        "make them, were kept out of these files; planted there for the time being they tell which threshold to expect "
+        f"a precision of {100 * plan.precision:.0f}% of."
+    )
     scores = _mine(plan, place, corpora, console)
     _heading(console, "4. How good are the pairs?")
     console.print("Nothing so far has seen the true alignment of the two files. Compared with it:")
     show_scores(scores, console)
     console.print("\nSome pairs of each language, from the best score to the lowest that was kept:")
     show_samples(scores, console)
-    _heading(console, "5. Look at it")
+    _round(plan, place, scores, console)
+    _heading(console, "6. Look at it")
     with console.status("writing the report"):
         page = write_report(str(folder))
     console.print(
@@ -46,7 +55,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
         f"in; it works offline:\n  {Path(page).resolve().as_uri()}",
         soft_wrap=True,
     )
-    _heading(console, "6. By hand")
+    _heading(console, "7. By hand")
     show_commands(plan, place, corpora, console)
     console.print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all. Everything is in {folder}.")
     return scores
@@ -89,14 +98,31 @@ def _encoder(plan: Plan, place: Place, console: Console) -> None:
     train.command(place.configuration, place.encoder)
 
 
-def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
-    _heading(console, "3. Mine")
+def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
+    _heading(console, "5. One round of the loop")
     console.print(
-        "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
-        f"directions, score by margin, match. {plan.plants} pairs of the same packages, as a translator might "
-        "make them, were kept out of these files; planted there for the time being they tell which threshold to expect "
-        f"a precision of {100 * plan.precision:.0f}% of."
+        "The mined pairs, right and wrong, now join the known translations; the true alignment stays unseen. The "
+        f"encoder learns on from both for {plan.round_minutes:g} minutes at most, and the same files are mined again. "
+        "What is right teaches it the words of this text. But a wrong pair that it learned looks right to it, and the "
+        "planted pairs cannot tell: expect more pairs, at a precision below the one aimed at."
     )
+    mined = write_mined(place, scores)
+    if not mined:
+        console.print("No pair was mined, so there is nothing to learn from.")
+        return
+    settings = round_settings(plan, place.folder / "seed", mined, place.best)
+    write_text(place.round.configuration, yaml.safe_dump(settings, sort_keys=False))
+    say("The same by hand:", [train_command(place.round)], console)
+    train.command(place.round.configuration, place.round.encoder)
+    again = _mine(plan, place.round, [score.corpora for score in scores], console)
+    show_rounds(scores, again, console)
+    console.print(
+        "Rounds go on like this, judged by benchmarks, with [cyan]twinlode loop[/cyan] and a configuration such as "
+        "configs/loop-shared.yaml."
+    )
+
+
+def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
     scores = []
     refused = ""
     for side in track(corpora, "mining", console=console):
