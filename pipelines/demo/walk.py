@@ -102,7 +102,7 @@ def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
     _heading(console, "5. One round of the loop")
     console.print(
         "The mined pairs, right and wrong, now join the known translations; the true alignment stays unseen. The "
-        f"encoder learns on from both for {plan.round_minutes:g} minutes at most, and the same files are mined again. "
+        f"encoder learns on from both, {plan.round_epochs:g} times through, and the same files are mined again. "
         "What is right teaches it the words of this text. But a wrong pair that it learned looks right to it, and the "
         "planted pairs cannot tell: expect more pairs, at a precision below the one aimed at."
     )

@@ -18,7 +18,6 @@ TINY = QUICK._replace(
     epochs=60,
     minutes=60,  # epochs decide: a busy machine must not change the result
     round_epochs=10,
-    round_minutes=60,
     vocabulary=60,
     table=1024,
     plants=100,
