@@ -67,7 +67,7 @@ QUICK = FULL._replace(
     languages=("de", "fr", "ru"),
     seed=tuple(package for package in FULL.seed if package.name not in ("pretix", "mezzanine", "deluge")),
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
-    minutes=0.4,
+    minutes=0.3,
     vocabulary=4000,
 )
 
