@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 from typing import Annotated
 
@@ -38,6 +39,8 @@ def command(
         Console(stderr=True).print(
             f"open {server.url} in a browser on this machine; Ctrl-C ends the review", style="bold"
         )
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with Ctrl-C ignored
+            signal.signal(number, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
     result = session.result

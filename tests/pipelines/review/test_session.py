@@ -90,7 +90,8 @@ def server(work: Path) -> Iterator[ReviewServer]:
         running.shutdown()
 
 
-def test_command_serves_until_it_is_stopped(work: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_command_serves_until_it_is_stopped(work: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "pipelines.cli", "review", str(work), "--sample", "20"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"COLUMNS": "300"}}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
@@ -99,7 +100,7 @@ def test_command_serves_until_it_is_stopped(work: Path) -> None:
         connection = http.client.HTTPConnection(HOST, int(address), timeout=60)
         connection.request("GET", "/state")
         assert json.load(connection.getresponse())["result"]["wanted"] == 0.9
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.stdout.read()
     assert process.returncode == 0
     assert "threshold for 90%" in said and "review.json" in said
