@@ -16,7 +16,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/pytest
 
 # Report and review in the system's Chromium; `make test` leaves these out where there is none.
 test-browser: $(READY)
