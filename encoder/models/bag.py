@@ -67,9 +67,9 @@ class Bag(nn.Module):
 
 
 def _table(rows: int, dim: int) -> nn.EmbeddingBag:
-    table = nn.EmbeddingBag(rows, dim, mode="sum", include_last_offset=True)
-    nn.init.normal_(table.weight, std=_START * dim**-0.5)
-    return table
+    # Not the constructor, which would draw all of it a first time with its own spread.
+    weight = torch.empty(rows, dim).normal_(std=_START * dim**-0.5)
+    return nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", include_last_offset=True)
 
 
 class _SparseSum(torch.autograd.Function):

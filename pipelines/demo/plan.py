@@ -64,7 +64,7 @@ FULL = Plan(
     table=65536,
 )
 QUICK = FULL._replace(
-    languages=("de", "fr", "ru"),
+    languages=("de", "ru"),
     seed=tuple(package for package in FULL.seed if package.name not in ("pretix", "mezzanine", "deluge")),
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
     minutes=0.3,
