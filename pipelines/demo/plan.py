@@ -55,7 +55,7 @@ FULL = Plan(
         Package("django-cms", "5.1.3"),
         Package("djangorestframework", "3.18.3"),
     ),
-    minutes=2.5,
+    minutes=2.0,
     epochs=20,
     round_epochs=3,
     round_lr=3e-3,
