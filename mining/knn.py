@@ -199,9 +199,6 @@ class Checkpoint:
             )
         self._saved_at = time.monotonic()
 
-    def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
-
 
 def fingerprint(vectors: Vectors) -> str:
     """Hash of every row's length and of some rows whole: other, changed, moved or missing vectors change it."""

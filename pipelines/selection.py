@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mining.calibration import SEED_DISTANCE, CalibratedCurve, calibrate
+from mining.calibration import CalibratedCurve, calibrate
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.plants import PlantRows, plan_plants
@@ -57,10 +57,6 @@ class Selected(BaseModel):
     def measures(self) -> dict[str, float]:
         names = ("threshold", "precision", "recall", "f1", "true_pairs", "seed_distance")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-    @property
-    def seed_is_unlike(self) -> bool:
-        return self.seed_distance is not None and self.seed_distance > SEED_DISTANCE
 
 
 def selection_url(work: Work) -> str:
