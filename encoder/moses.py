@@ -18,6 +18,8 @@ from pathlib import Path
 import mosestokenizer
 from mosestokenizer import MosesTokenizer
 
+from encoder.words import Segmenter
+
 # A format character: the tokenizer never breaks at one, nor between the two characters it stands between.
 _JOINER = "\u206f"
 _HIEROGLYPHS = range(0x13000, 0x13000 + 1024)  # caseless letters, in no sentence we shall meet
@@ -37,7 +39,6 @@ _CONCERNED = re.compile(
     rf"|(?<=[\d{_CASELESS}]\.) |(?<=\.)(?:\w+\.(?![\w.'`,-])|[{_CASELESS}])|(?<=,)(?<!\d,)\d|(?<=\d)[{_CASELESS}]"
     rf"|(?<=[{_CASELESS}]\d))"
 )
-_MOST_WORDS, _LONGEST_WORD = 300_000, 60
 _APOSTROPHE_BEFORE_NO_LETTER = re.compile(r"'(?![^\W\d_])")
 
 
@@ -49,26 +50,12 @@ def _isolated_before_no_letter(text: str) -> str:
     return _APOSTROPHE_BEFORE_NO_LETTER.sub(" ' ", text)
 
 
-class _Words(dict[str, str]):
-    """The tokens of every word met so far, made when first asked for."""
-
-    def __init__(self, tokenize: Callable[[str], str]) -> None:
-        self._tokenize = tokenize
-
-    def __missing__(self, word: str) -> str:
-        tokens = self._tokenize(word)
-        if len(self) >= _MOST_WORDS:
-            self.clear()
-        if len(word) <= _LONGEST_WORD:
-            self[word] = tokens
-        return tokens
-
-
-class Moses:
+class Moses(Segmenter):
     """The Moses tokenizer of one language.
 
-    A word is tokenized the same wherever it stands, but for a full stop at its end, which goes by the first character
-    of the next word; so each word is tokenized once and then looked up.
+    A word is tokenized the same wherever it stands, but for a full stop at its end, which falls off or not by the first
+    character of the next word. So that nothing else matters, such a word is given as itself, a space, and a letter or
+    figure to stand for what follows.
     """
 
     def __init__(self, lang: str) -> None:
@@ -83,22 +70,19 @@ class Moses:
         elif lang in ("fr", "it"):
             self._apostrophes = _isolated_before_no_letter
 
-        self._words = _Words(self._tokenize)
+    def words(self, sentence: str) -> list[str]:
+        """What stands between spaces."""
+        words = sentence.split()
+        if ". " not in sentence:
+            return words
+        following = zip(words, [*words[1:], ""], strict=True)
+        return [f"{word} {_kind(after)}" if after and word[-1] == "." else word for word, after in following]
 
-    def __call__(self, text: str) -> str:
-        """The tokens of one sentence, joined by single spaces."""
-        words = text.split()
-        if ". " not in text:
-            return " ".join(map(self._words.__getitem__, words))
-        pairs = zip(words, [*words[1:], ""], strict=True)
-        return " ".join([self._stopped(word, after) if word[-1] == "." else self._words[word] for word, after in pairs])
-
-    def _stopped(self, word: str, after: str) -> str:
-        """The tokens of a word with a full stop, which falls off or not by what comes after."""
-        if not after:
-            return self._words[word]
-        kind = "a" if after[0].islower() else "0" if after[0].isdigit() else "A"
-        return self._words[f"{word} {kind}"][:-2]
+    def tokens(self, word: str) -> str:
+        """The tokens of one of the `words`, joined by single spaces."""
+        if word.isalpha():
+            return word
+        return self._tokenize(word)[:-2] if " " in word else self._tokenize(word)
 
     def _tokenize(self, text: str) -> str:
         spaced = self._apostrophes(text) if self._apostrophes and "'" in text else text
@@ -123,6 +107,11 @@ class Moses:
         hidden = _NUMBER_MEETS_CASELESS.sub(_JOINER, hidden.translate(_hiding()))
         tokens = " ".join(self._compiled.tokenize(hidden)).replace(_JOINER, "").translate(_showing())
         return tokens if _same_characters(tokens, plain) else plain
+
+
+def _kind(word: str) -> str:
+    """What Moses wants to know of a word after a full stop: whether it begins in lower case, or with a figure."""
+    return "a" if word[0].islower() else "0" if word[0].isdigit() else "A"
 
 
 def _stop_after_dotted(found: re.Match[str]) -> str:

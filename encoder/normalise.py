@@ -46,7 +46,7 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
     texts = list(sentences)
     try:
         if settings.control:
-            texts = [text if text.isascii() and text.isprintable() else _CONTROL.sub("", text) for text in texts]
+            texts = [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
         if settings.nfkc:
             texts = [text if text.isascii() else _compose(text) for text in texts]
         if settings.vowel_marks:
@@ -54,11 +54,16 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
                 text if text.isascii() else _VOWEL_MARKS.sub("", text).translate(_ARABIC_LETTERS) for text in texts
             ]
         if settings.whitespace:
-            texts = [" ".join(text.split()) for text in texts]
+            texts = [text if _has_single_spaces(text) else " ".join(text.split()) for text in texts]
         return lowercase(texts) if settings.lowercase else texts
     except AttributeError:
         require_text(sentences)
         raise
+
+
+def _has_single_spaces(text: str) -> bool:
+    """Whether white space is single spaces between words: no other white space is printable."""
+    return text.isprintable() and "  " not in text and text.strip() is text
 
 
 def lowercase(sentences: Sequence[str]) -> list[str]:

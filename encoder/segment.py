@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import rjieba
@@ -14,8 +14,7 @@ from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.moses import Moses
 from encoder.normalise import require_text
-
-Segmenter = Callable[[str], str]
+from encoder.words import Remembered, Segmenter
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 UNSEGMENTED = frozenset({"th", "km", "lo", "my"})  # no spaces, no dependable segmenter: SentencePiece finds the words
@@ -31,38 +30,45 @@ def segment(sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False
     Languages without rules of their own, and None, are segmented as English is. `jumanpp` has Japanese
     segmented by the Juman++ program (as in EMS) in place of MeCab.
     """
-    code = canonical(lang) if lang is not None else "en"
-    if code == "ja" and jumanpp:
+    cut = by_word(lang, jumanpp=jumanpp)
+    if cut is None:
         return _jumanpp(sentences)
-    cut = segmenter(code)
+    known = _remembered(cut)
     try:
-        return [cut(sentence) for sentence in sentences]
+        return [" ".join(filter(None, map(known.__getitem__, cut.words(sentence)))) for sentence in sentences]
     except (AttributeError, TypeError, UnicodeEncodeError):
         require_text(sentences)
         raise
+
+
+def by_word(lang: str | None, *, jumanpp: bool = False) -> Segmenter | None:
+    """The segmenter of a language; None for Juman++, which wants many sentences at a time."""
+    code = canonical(lang) if lang is not None else "en"
+    return None if code == "ja" and jumanpp else segmenter(code)
 
 
 @cache
 def segmenter(code: str) -> Segmenter:
     """The segmenter of a canonical language code; never pickled, so that each process makes its own."""
     if code in CHINESE:
-        return _chinese
+        return _Jieba()
     if code == "ja":
-        return _mecab()
-    if code in UNSEGMENTED:
-        return _unsegmented
-    return Moses(code)
+        return _Mecab()
+    return Segmenter() if code in UNSEGMENTED else Moses(code)
 
 
-def _unsegmented(sentence: str) -> str:
-    return " ".join(sentence.split())
+@cache
+def _remembered(cut: Segmenter) -> Remembered:
+    return Remembered(cut.tokens)
 
 
-def _chinese(sentence: str) -> str:
-    words = rjieba.cut(sentence)
-    if _LATIN_RUN.search(sentence):
-        words = [part for word in words for part in _as_jieba(word)]
-    return _unsegmented(" ".join(words))
+class _Jieba(Segmenter):
+    def words(self, sentence: str) -> list[str]:
+        words = rjieba.cut(sentence)
+        return [part for word in words for part in _as_jieba(word)] if _LATIN_RUN.search(sentence) else words
+
+    def tokens(self, word: str) -> str:
+        return " ".join(word.split())
 
 
 def _as_jieba(word: str) -> Sequence[str]:
@@ -72,25 +78,23 @@ def _as_jieba(word: str) -> Sequence[str]:
     return _LATIN_WORD.split(word)
 
 
-def _mecab() -> Segmenter:
-    import fugashi  # its dictionary takes 250 MB, and only Japanese needs it
+class _Mecab(Segmenter):
+    def __init__(self) -> None:
+        import fugashi  # its dictionary takes 250 MB, and only Japanese needs it
 
-    tagger = fugashi.Tagger("-Owakati")
+        self._tagger = fugashi.Tagger("-Owakati")
 
-    def cut(sentence: str) -> str:
-        # MeCab reads a byte stream: NUL would end it.
-        return _unsegmented(tagger.parse(sentence.replace("\0", " ")))
-
-    return cut
+    def words(self, sentence: str) -> list[str]:
+        return self._tagger.parse(sentence.replace("\0", " ")).split()  # MeCab reads a byte stream: NUL would end it
 
 
 def _jumanpp(sentences: Sequence[str]) -> list[str]:
     program = shutil.which("jumanpp")
     if program is None:
         raise InputError("the program jumanpp is not on the PATH; install Juman++ 2 or leave Japanese to MeCab")
-    lines = "".join(f"{_unsegmented(sentence)}\n" for sentence in sentences)
+    lines = "".join(f"{' '.join(sentence.split())}\n" for sentence in sentences)
     run = subprocess.run([program, "--segment"], input=lines, capture_output=True, text=True, encoding="utf-8")
     segmented = run.stdout.split("\n")[:-1]
     if run.returncode or len(segmented) != len(sentences):
         raise InputError(f"{program} failed on {len(sentences)} sentences: {run.stderr.strip() or 'lines are missing'}")
-    return [_unsegmented(line) for line in segmented]
+    return [" ".join(line.split()) for line in segmented]

@@ -8,9 +8,9 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count, filterfalse
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -22,11 +22,11 @@ from encoder.languages import canonical
 from encoder.normalise import require_text
 from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
+from encoder.words import WordTable
 
 PAD_ID, UNK_ID = 0, 1
 _EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
-_SPACE_PIECE = "\u2581"
-_MOST_WORDS = 300_000
+SPACE_PIECE = "\u2581"
 _LANGUAGE_TOKEN = re.compile(r"<2([a-z]{2,3})>")
 _TOO_HIGH = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_LOW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -122,9 +122,7 @@ class Subword:
     def __init__(self, model: bytes) -> None:
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        self._row: dict[str, int] = {}  # of each word in the table
-        self._table = _EMPTY
-        self._lock = Lock()
+        self._words = WordTable()
         pieces = map(self._processor.id_to_piece, range(len(self._processor)))
         found = ((_LANGUAGE_TOKEN.fullmatch(piece), i) for i, piece in enumerate(pieces) if piece.startswith("<2"))
         self._language_ids = {match[1]: i for match, i in found if match and self._processor.is_control(i)}
@@ -154,7 +152,7 @@ class Subword:
     def word_starts(self) -> np.ndarray:
         """(vocabulary,) bool: the tokens that begin a word."""
         pieces = map(self._processor.id_to_piece, range(len(self._processor)))
-        return np.fromiter((piece.startswith("\u2581") for piece in pieces), bool, len(self._processor))
+        return np.fromiter((piece.startswith(SPACE_PIECE) for piece in pieces), bool, len(self._processor))
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -176,10 +174,9 @@ class Subword:
             return _EMPTY
         try:
             text = " ".join(sentences)
-            if _SPACE_PIECE in text:  # which SentencePiece takes for a space
+            if SPACE_PIECE in text:  # which SentencePiece takes for a space
                 return self._encode_rows(list(sentences), threads)
-            words = text.split(" ")
-            tokens = self._gather(words, threads)
+            tokens = self._words.gather(text.split(" "), partial(self._encode_rows, threads=threads))
         except TypeError:
             require_text(sentences)
             raise
@@ -187,25 +184,11 @@ class Subword:
         np.cumsum([sentence.count(" ") + 1 for sentence in sentences], out=first_word[1:])
         return Tokens(tokens.ids, tokens.offsets[first_word])
 
-    def _gather(self, words: list[str], threads: int) -> Tokens:
-        with self._lock:
-            new = list(dict.fromkeys(filterfalse(self._row.__contains__, words)))
-            if len(self._row) + len(new) > _MOST_WORDS:
-                self._row, self._table = {}, _EMPTY
-                new = list(dict.fromkeys(words))
-            if new:
-                table, more = self._table, self._encode_rows(new, threads)
-                self._row.update(zip(new, count(len(self._row)), strict=False))
-                offsets = np.concatenate([table.offsets, more.offsets[1:] + table.offsets[-1]])
-                self._table = Tokens(np.concatenate([table.ids, more.ids]), offsets)
-            rows = np.fromiter(map(self._row.__getitem__, words), np.int64, len(words))
-            return self._table.take(rows)
-
     def _encode_rows(self, texts: list[str], threads: int) -> Tokens:
-        rows = self._processor.encode(texts, return_type="numpy", num_threads=threads)
+        rows = self._processor.encode(texts, out_type=int, num_threads=threads)
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
-        return Tokens(np.concatenate(rows), offsets)
+        return Tokens(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
 
     def decode(self, tokens: Tokens) -> list[str]:
         """The segmented text of each sentence; language tokens and padding leave no trace."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.errors import InputError
-from encoder.normalise import NormaliseSettings, lowercase, normalise
-from encoder.segment import segment
-from encoder.subword import Subword
+from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text
+from encoder.segment import by_word, segment
+from encoder.subword import SPACE_PIECE, Subword
 from encoder.tokens import Tokens
+from encoder.words import Segmenter, WordTable
 
 
 class TextSettings(BaseModel):
@@ -46,10 +50,39 @@ class TextEncoder:
         self.settings = settings
         self.subword = subword
         self.threads = threads
+        self._cased = settings.normalise.model_copy(update={"lowercase": False})
+        self._known: dict[Segmenter, WordTable] = {}
+
+    def __reduce__(self) -> tuple[partial[TextEncoder], tuple[()]]:
+        return partial(TextEncoder, self.settings, self.subword, threads=self.threads), ()
 
     def encode(self, sentences: Sequence[str], lang: str | None) -> Tokens:
-        """The first `max_tokens` ids of every sentence, in order; an empty sentence has none."""
+        """The first `max_tokens` ids of every sentence, in order; an empty sentence has none.
+
+        They are those of `prepare` and then SentencePiece, but each distinct word takes that way only once.
+        """
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences, not one string; write [sentence]")
-        prepared = prepare(sentences, lang, self.settings)
-        return self.subword.encode(prepared, threads=self.threads).truncate(self.settings.max_tokens)
+        cut = by_word(lang, jumanpp=self.settings.jumanpp) if self.settings.segment else None
+        cased = normalise(sentences, self._cased) if cut is not None else []
+        if cut is None or any(SPACE_PIECE in sentence for sentence in cased):  # which SentencePiece takes for a space
+            prepared = prepare(sentences, lang, self.settings)
+            return self.subword.encode(prepared, threads=self.threads).truncate(self.settings.max_tokens)
+        try:
+            return self._gather(cased, cut).truncate(self.settings.max_tokens)
+        except UnicodeEncodeError:
+            require_text(sentences)
+            raise
+
+    def _gather(self, sentences: Sequence[str], cut: Segmenter) -> Tokens:
+        words = [cut.words(sentence) for sentence in sentences]
+        first = np.zeros(len(words) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=first[1:])
+        known = self._known.setdefault(cut, WordTable())
+        tokens = known.gather(list(chain.from_iterable(words)), partial(self._encode_words, cut))
+        return Tokens(tokens.ids, tokens.offsets[first])
+
+    def _encode_words(self, cut: Segmenter, words: list[str]) -> Tokens:
+        segmented = [cut.tokens(word) for word in words]
+        lower = lowercase(segmented) if self.settings.normalise.lowercase else segmented
+        return self.subword.encode(lower, threads=self.threads)

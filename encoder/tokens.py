@@ -44,6 +44,8 @@ class Tokens(NamedTuple):
 
     def truncate(self, most: int) -> Tokens:
         """At most the first `most` tokens of each sentence."""
+        if self.lengths.max(initial=0) <= most:
+            return self
         lengths = np.minimum(self.lengths, most)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)

@@ -117,7 +117,7 @@ def show_speed(console: Console, data: Path, subword: Subword) -> None:
         few = sentences[:: max(1, len(sentences) // REFERENCE_SENTENCES)]
         encoder = TextEncoder(TextSettings(), Subword(subword.model))
         segmenter.cache_clear()  # and with it every word met before
-        segmenter(lang)("warm")
+        segmenter(lang).words("warm")
         reference_path(few[:2], lang, processor)
         fast = seconds(lambda: encoder.encode(sentences, lang)) / len(sentences)  # noqa: B023 - called at once
         slow = seconds(lambda: reference_path(few, lang, processor)) / len(few)  # noqa: B023

@@ -1,7 +1,10 @@
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from encoder.errors import InputError
 from encoder.normalise import NormaliseSettings
@@ -49,6 +52,22 @@ def test_encode_is_prepare_then_subword_then_truncate(subword: Subword, threads:
     for row, length in enumerate(tokens.lengths):
         start, longer = tokens.offsets[row], whole.offsets[row]
         assert (tokens.ids[start : start + length] == whole.ids[longer : longer + length]).all()
+
+
+ODD = "aAzß5１.．,'’-`\u2581\u00ad\u200b\u200d\u00a0\u3000 \t中文。いеЯ١हिก…²ﬁİ"
+LANGUAGES = ["en", "fr", "de", "tr", "zh", "ja", "th", "hi", None]
+texts = st.lists(st.text(st.sampled_from(ODD) | st.characters(codec="utf-8")), max_size=4)
+
+
+@given(texts, st.sampled_from(LANGUAGES), st.booleans())
+def test_going_word_by_word_changes_nothing(
+    subword: Subword, sentences: list[str], lang: str | None, lower: bool
+) -> None:
+    settings = TextSettings(normalise=NormaliseSettings(lowercase=lower))
+    tokens = TextEncoder(settings, subword).encode(sentences, lang)
+    whole = subword.encode(prepare(sentences, lang, settings))
+    assert np.array_equal(tokens.ids, whole.ids)
+    assert np.array_equal(tokens.offsets, whole.offsets)
 
 
 def test_no_sentences(subword: Subword) -> None:

@@ -1,0 +1,68 @@
+"""Sentences word by word, and what is known of words: each is worked out once, however often a corpus has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count, filterfalse
+from threading import Lock
+
+import numpy as np
+
+from encoder.tokens import Tokens
+
+MOST_WORDS = 300_000  # remembered at a time: all but the rarest of a language
+_LONGEST_WORD = 60
+_EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+
+class Segmenter:
+    """Segments sentences in two steps, of which the second can be remembered; here as white space has it."""
+
+    def words(self, sentence: str) -> list[str]:
+        """What the sentence is made of; the tokens of one word do not depend on the others."""
+        return sentence.split()
+
+    def tokens(self, word: str) -> str:
+        """The tokens of one of the words, joined by single spaces; white space has none."""
+        return word
+
+
+class Remembered(dict[str, str]):
+    """What `make` makes of every word met so far, made when first asked for."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
+
+    def __missing__(self, word: str) -> str:
+        made = self._make(word)
+        if len(self) >= MOST_WORDS:
+            self.clear()
+        if len(word) <= _LONGEST_WORD:
+            self[word] = made
+        return made
+
+
+class WordTable:
+    """The token ids of every word met so far; threads may share one."""
+
+    def __init__(self) -> None:
+        self._row: dict[str, int] = {}
+        self._table = _EMPTY
+        self._lock = Lock()
+
+    def gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
+        """The ids of each word, in order; `encode` is asked for the new ones, together."""
+        with self._lock:
+            new = list(dict.fromkeys(filterfalse(self._row.__contains__, words)))
+            if len(self._row) + len(new) > MOST_WORDS:
+                self._row, self._table = {}, _EMPTY
+                new = list(dict.fromkeys(words))
+            if new:
+                self._add(new, encode(new))
+            rows = np.fromiter(map(self._row.__getitem__, words), np.int64, len(words))
+            return self._table.take(rows)
+
+    def _add(self, words: list[str], tokens: Tokens) -> None:
+        self._row.update(zip(words, count(len(self._row)), strict=False))
+        offsets = np.concatenate([self._table.offsets, tokens.offsets[1:] + self._table.offsets[-1]])
+        self._table = Tokens(np.concatenate([self._table.ids, tokens.ids]), offsets)
