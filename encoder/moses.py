@@ -9,7 +9,6 @@ may be concerned are rewritten before and restored after; whatever comes out, no
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +17,7 @@ from pathlib import Path
 import mosestokenizer
 from mosestokenizer import MosesTokenizer
 
+from encoder.normalise import LAST_LETTER
 from encoder.words import Segmenter
 
 # A format character: the tokenizer never breaks at one, nor between the two characters it stands between.
@@ -131,7 +131,7 @@ def _ordinals(lang: str) -> set[str]:
 @cache
 def _hiding() -> dict[int, str]:
     """Characters that the tokenizer deletes, changes or splits wrongly, each with a letter to stand for it."""
-    signs = (i for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)) == "Mc")
+    signs = (i for i in range(LAST_LETTER + 1) if unicodedata.category(chr(i)) == "Mc")
     return {ord("-"): _HYPHEN} | {i: chr(s) for i, s in zip((ord("`"), *signs), _HIEROGLYPHS[2:], strict=False)}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -23,6 +22,7 @@ _VOWEL_MARKS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
 _ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
+LAST_LETTER = 0x3FFFF  # the planes above have no letters, marks or forms of letters, and take seconds to look through
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
 _LETTER_FORMS = {"<compat>", "<initial>", "<medial>", "<final>", "<isolated>"}
@@ -97,7 +97,7 @@ def safe_forms() -> dict[int, str]:
     presentation forms of Arabic letters. Kept, because the plain characters would say something else or the character
     is punctuation in its own right: 10² and H₂O, ½, ①, ㎡, №, …, and spacing accents such as ´.
     """
-    compatibility = (chr(i) for i in range(0xA0, sys.maxunicode + 1) if unicodedata.decomposition(chr(i))[:1] == "<")
+    compatibility = (chr(i) for i in range(0xA0, LAST_LETTER + 1) if unicodedata.decomposition(chr(i))[:1] == "<")
     return {ord(c): plain for c in compatibility if _is_safe(c, plain := unicodedata.normalize("NFKC", c))}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count, filterfalse
+from itertools import count
 from threading import Lock
 
 import numpy as np
@@ -53,14 +53,15 @@ class WordTable:
     def gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
         """The ids of each word, in order; `encode` is asked for the new ones, together."""
         with self._lock:
-            new = list(dict.fromkeys(filterfalse(self._row.__contains__, words)))
-            if len(self._row) + len(new) > MOST_WORDS:
-                self._row, self._table = {}, _EMPTY
-                new = list(dict.fromkeys(words))
-            if new:
+            rows = list(map(self._row.get, words))
+            if None in rows:
+                new = list(dict.fromkeys(word for word, row in zip(words, rows, strict=True) if row is None))
+                if len(self._row) + len(new) > MOST_WORDS:
+                    self._row, self._table = {}, _EMPTY
+                    new = list(dict.fromkeys(words))
                 self._add(new, encode(new))
-            rows = np.fromiter(map(self._row.__getitem__, words), np.int64, len(words))
-            return self._table.take(rows)
+                rows = list(map(self._row.get, words))
+            return self._table.take(np.array(rows, np.int64))
 
     def _add(self, words: list[str], tokens: Tokens) -> None:
         self._row.update(zip(words, count(len(self._row)), strict=False))
