@@ -65,13 +65,13 @@ class Embed(beam.PTransform):
         embedded.dead | beam.Map(lambda letter: print(letter.id, letter.reason))
 
     A sentence that cannot be embedded goes to the output `dead` as a `DeadLetter` with the reason, and not into the
-    vectors. Shards that are finished in `out` are not made again.
+    vectors. Shards that are finished in `out` are not made again. `facts`, where known, spare a load of the encoder.
     """
 
-    def __init__(self, settings: EmbedSettings) -> None:
+    def __init__(self, settings: EmbedSettings, facts: EncoderFacts | None = None) -> None:
         super().__init__()
         self.settings = settings
-        self.facts = describe_encoder(settings.encoder)
+        self.facts = facts or describe_encoder(settings.encoder)
 
     def expand(self, sentences: beam.PCollection[Shard]) -> EmbedOutputs:
         settings, facts = self.settings, self.facts
@@ -202,9 +202,11 @@ def _tokens(encoder: Encoder, table: pa.Table) -> Tokens:
     return encoder.tokenize(table["text"].to_pylist(), languages[0] if len(languages) == 1 else None)
 
 
-def embed(settings: EmbedSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
+def embed(
+    settings: EmbedSettings, runner: Runner | None = None, *, facts: EncoderFacts | None = None, quiet: bool = True
+) -> Dataset:
     """Make the vectors dataset `settings.out`, or continue to, or find it complete."""
-    transform = Embed(settings)
+    transform = Embed(settings, facts)
     work = start(settings, transform.facts)
     if isinstance(work, Dataset):
         return work

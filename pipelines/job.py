@@ -101,7 +101,7 @@ def mine_corpora(
             plants.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
     for dataset in (*sentences, *plants):
         report(f"embed {dataset.url.rsplit('/', 1)[-1]}")
-        vectors.append(embed(_embed_settings(settings, dataset, runner), runner, quiet=quiet))
+        vectors.append(embed(_embed_settings(settings, dataset, runner), runner, facts=facts, quiet=quiet))
     report("graph")
     graph_settings = GraphSettings(
         source=[dataset.url for dataset in vectors[0::2]],

@@ -46,6 +46,11 @@ class ScoreCurve(BaseModel):
         basis = "calibration" if isinstance(known, CalibratedCurve) else "gold"
         return cls(basis=basis, edges=edges, counts=counts, **columns)
 
+    def reaching(self, precision: float) -> float | None:
+        """The lowest threshold with this precision, if that is known of any."""
+        known = zip(self.threshold, self.precision, strict=True) if self.precision else ()
+        return min((threshold for threshold, reached in known if reached >= precision), default=None)
+
     def write(self, folder: str) -> None:
         write_model(join(folder, CURVE), self)
 

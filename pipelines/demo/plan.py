@@ -17,6 +17,7 @@ class Plan(NamedTuple):
     mined: tuple[Package, ...]  # their sentences are torn apart and mined
     minutes: float
     epochs: float
+    round_precision: float  # of the mined pairs to learn from
     round_epochs: float  # of the second training, on known and mined pairs
     round_lr: float
     mined_weight: float  # a mined pair is drawn so many times as often as a known one
@@ -57,6 +58,7 @@ FULL = Plan(
     ),
     minutes=2.0,
     epochs=20,
+    round_precision=0.95,
     round_epochs=3,
     round_lr=3e-3,
     mined_weight=4,

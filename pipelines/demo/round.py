@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mining.pairs import SCHEMA, conform
 from pipelines.datasets import Dataset
@@ -15,11 +16,15 @@ from pipelines.demo.scores import Score
 from pipelines.loop.selection import Known, select_pairs
 from pipelines.loop.settings import SelectionSettings
 from pipelines.mine import pair_batches
+from pipelines.score_curve import ScoreCurve
 
 
-def write_mined(place: Place, scores: Sequence[Score]) -> list[Path]:
-    """The pairs to learn from, chosen by the loop's rules: `english TAB other`; no file where there are none."""
-    mined = {f"en-{score.corpora.language}": _table(score.pairs) for score in scores}
+def write_mined(place: Place, scores: Sequence[Score], precision: float) -> list[Path]:
+    """The pairs to learn from: those that score highest, so many that `precision` of them are right by the estimate.
+
+    The loop's rules choose among them. Files are `english TAB other`, with none where there are no pairs.
+    """
+    mined = {f"en-{score.corpora.language}": _surest(score.pairs, precision) for score in scores}
     chosen = select_pairs(mined, Known(frozenset(), {}), SelectionSettings())
     written = []
     for score, selection in zip(scores, chosen.values(), strict=True):
@@ -32,5 +37,8 @@ def write_mined(place: Place, scores: Sequence[Score]) -> list[Path]:
     return written
 
 
-def _table(pairs: Dataset) -> pa.Table:
-    return pa.concat_tables([SCHEMA.empty_table(), *(conform(batch) for batch in pair_batches(pairs))])
+def _surest(pairs: Dataset, precision: float) -> pa.Table:
+    table = pa.concat_tables([SCHEMA.empty_table(), *(conform(batch) for batch in pair_batches(pairs))])
+    curve = ScoreCurve.read(pairs.url)
+    threshold = curve.reaching(precision) if curve else None
+    return table.filter(pc.greater_equal(table["score"], threshold)) if threshold is not None else table.slice(0, 0)

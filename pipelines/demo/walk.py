@@ -101,14 +101,15 @@ def _encoder(plan: Plan, place: Place, console: Console) -> None:
 def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
     _heading(console, "5. One round of the loop")
     console.print(
-        "The mined pairs, right and wrong, now join the known translations; the true alignment stays unseen. The "
-        f"encoder learns on from both, {plan.round_epochs:g} times through, and the same files are mined again. "
-        "What is right teaches it the words of this text. But a wrong pair that it learned looks right to it, and the "
-        "planted pairs cannot tell: expect more pairs, at a precision below the one aimed at."
+        f"The surest of the mined pairs, of which {100 * plan.round_precision:.0f}% are right by the estimate, join "
+        "the known translations; the true alignment stays unseen. The encoder learns on from both, "
+        f"{plan.round_epochs:g} times through, and the same files are mined again. What is right teaches it the words "
+        "of this text. What is wrong and learned looks right to it from now on, which the planted pairs cannot tell: "
+        "hence only the surest."
     )
-    mined = write_mined(place, scores)
+    mined = write_mined(place, scores, plan.round_precision)
     if not mined:
-        console.print("No pair was mined, so there is nothing to learn from.")
+        console.print("No mined pair is as sure as that, so there is nothing to learn from.")
         return
     settings = round_settings(plan, place.folder / "seed", mined, place.best)
     write_text(place.round.configuration, yaml.safe_dump(settings, sort_keys=False))

@@ -84,6 +84,8 @@ def mine_round(
 ) -> dict[str, MinedCorpora]:
     """Mine every language pair with `encoder` into the folder `base` of a round."""
 
+    facts = describe_encoder(encoder)
+
     def embedded(sentences: Dataset) -> str:
         name = sentences.url.rsplit("/", 1)[-1]
         report(f"embed {name}")
@@ -96,7 +98,7 @@ def mine_round(
             threads=settings.threads,
             accelerator=accelerator_of(runner),
         )
-        return embed(request, runner).url
+        return embed(request, runner, facts=facts).url
 
     vectors = {lang: embedded(sentences) for lang, sentences in text.languages.items()}
     mined = {}

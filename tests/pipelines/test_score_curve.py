@@ -30,3 +30,11 @@ def test_what_is_written_is_read(tmp_path) -> None:  # type: ignore[no-untyped-d
     plain = ScoreCurve.of(scores[::-1], None)
     assert (plain.basis, plain.kept[0], plain.threshold[0], plain.precision) == ("none", 1, 2.0, [])
     assert ScoreCurve.read(str(tmp_path / "none")) is None
+
+
+def test_the_lowest_threshold_that_reaches_a_precision() -> None:
+    scores = np.array([1.9, 1.8, 1.7, 1.6], np.float32)
+    curve = ScoreCurve.of(scores, label_curve(scores, np.array([True, True, False, True]), 3))
+    assert curve.reaching(0.9) == pytest.approx(1.8)
+    assert curve.reaching(0.75) == pytest.approx(1.6)
+    assert ScoreCurve.of(scores, None).reaching(0.5) is None
