@@ -12,6 +12,7 @@ from pipelines.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 FENCED = [text for kind, text in re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) if not kind]
+PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 LINES = [line for block in FENCED for line in block.replace("\\\n", " ").splitlines()]
 COMMANDS = [line for line in LINES if line.startswith("twinlode ")]
 

@@ -1,0 +1,105 @@
+"""The README's commands, run as they stand in a folder where small files bear the names that it uses."""
+
+import gzip
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+import zstandard
+from typer.testing import CliRunner
+
+from encoder.models import TransformerSettings
+from encoder.text import TextSettings
+from pipelines.cli import app
+from pipelines.review.session import Session
+from tests.encoder.fixtures import write_checkpoint
+from tests.pipelines.demo.wheels import messages
+from tests.pipelines.loop.corpora import write_world
+from tests.test_readme import COMMANDS, PYTHON
+
+KNOWN, TORN = messages("buy", "kaufe"), messages("sell", "verkaufe")
+TRAINING = {
+    "data": {"corpora": [{"path": "known/en-de.tsv"}]},
+    "subword": {"vocabulary": 80, "character_coverage": 1.0},
+    "model": {"kind": "bag", "dim": 32},
+    "objective": {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1},
+    "optimiser": {"lr": 0.02, "weight_decay": 0},
+    "batch": {"pairs": 64},
+    "evaluation": {"pairs": 20, "every": 20, "patience": 3},  # it ends when it has learned
+    "limits": {"epochs": 30},
+}
+
+
+def write_lines(path: Path, lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    packed = {".gz": gzip.compress, ".zst": zstandard.compress}.get(path.suffix, bytes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(packed(text))
+
+
+def write_tree(path: Path, tree: Mapping[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(tree))
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with everything that the commands read, and `shared/data` beside it."""
+    here, shared = tmp_path / "main", tmp_path / "shared" / "data"
+    write_lines(here / "known" / "en-de.tsv", [f"{english}\t{german}" for english, german in KNOWN])
+    write_lines(here / "eval" / "test.txt", [KNOWN[0][0]])
+    english, german = ([pair[side] for pair in TORN[side * 40 : side * 40 + 200]] for side in (0, 1))
+    write_lines(here / "en.txt.gz", english)
+    for path in ("de.txt.gz", "de/a.txt.zst"):
+        write_lines(here / path, german[::-1])
+    vectors = np.random.default_rng(0).normal(size=(len(TORN), 1024)).astype(np.float32)
+    vectors[:200].tofile(here / "en.bin")
+    vectors[239:39:-1].tofile(here / "de.bin")
+    for folder in (here / "tatoeba" / "v1", shared / "eval" / "tatoeba-v1"):
+        for side, code in enumerate(("eng", "deu")):
+            write_lines(folder / f"tatoeba.deu-eng.{code}", [pair[side] for pair in TORN[:50]])
+    write_tree(here / "configs" / "ems-small.yaml", TRAINING)
+    suite = {"benchmarks": [{"benchmark": "tatoeba", "data": "eval/tatoeba-v1"}]}
+    write_tree(here / "configs" / "suite-shared.yaml", suite)
+    sizes = TransformerSettings(dim=32, layers=1, heads=2, ffn=32)
+    write_checkpoint(here / "another", sizes, text=TextSettings(segment=False))
+    (tmp_path / "world").mkdir()
+    loop = write_world(tmp_path / "world") | {"max_rounds": 1, "updates": 60}
+    write_tree(here / "configs" / "loop-shared.yaml", loop)
+    monkeypatch.chdir(here)
+    return here
+
+
+def run(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output} {result.exception!r}"
+
+
+def review(work: str, precision: float) -> None:
+    """What a person does on the page that `review` serves: all pairs are marked, most of them as right."""
+    session = Session(work, 60, precision)
+    for number, pair in enumerate(session.sample.sampled):
+        session.mark(pair.key, "wrong" if number % 50 == 49 else "right")
+
+
+def test_every_command_of_the_readme_runs(stand_ins: Path) -> None:
+    assert PYTHON
+    given = [shlex.split(line, comments=True)[1:] for line in COMMANDS]
+    training = [arguments for arguments in given if arguments[0] == "train"]
+    for arguments in training:  # first, because the others use its encoder
+        run(arguments)
+    for block in PYTHON:
+        exec(block, {})
+    run(["export", "another", "--format", "sentence-transformers", "--out", "sentence-transformers/LaBSE"])
+    for arguments in given:
+        if arguments[0] == "review":
+            review(arguments[1], float(arguments[arguments.index("--precision") + 1]))
+        elif arguments not in training:
+            run(arguments)
+    pairs = [tuple(line.split("\t")[1:]) for line in Path("pairs.tsv").read_text().splitlines()]
+    assert len(set(pairs) & set(TORN)) > 0.9 * 160, "mined from vectors that are equal for true pairs"
+    for made in ("all.tsv", "good.tsv", "work/report.html", "out.json", "runs/loop/best/model.safetensors"):
+        assert Path(made).stat().st_size > 0
