@@ -165,6 +165,8 @@ class Transformer(nn.Module):
 
     def grow_from(self, bag: Bag) -> None:
         """Start from the embeddings of a trained bag with the same vocabulary and width."""
+        if bag.settings.bigrams or bag.settings.words:
+            raise InputError("a transformer cannot grow from a bag with bigrams or words, which it has no place for")
         if self.tokens.weight.shape != bag.tokens.weight.shape:
             raise InputError(
                 f"a transformer with embeddings {tuple(self.tokens.weight.shape)} cannot grow from a bag with "

@@ -19,7 +19,15 @@ from encoder.data.sampling import Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
 from encoder.errors import InputError
-from encoder.models import Pretrained, PretrainedSettings, build_model
+from encoder.models import (
+    Bag,
+    BagSettings,
+    Pretrained,
+    PretrainedSettings,
+    Transformer,
+    TransformerSettings,
+    build_model,
+)
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.subword import Subword
 from encoder.training import distributed
@@ -102,7 +110,7 @@ def train(
         data = distributed.first_process_first(prepare_here)
         model = model or build_model(settings.model, data.vocabulary, data.word_starts)
         if start is not None and settings.start is not None and settings.start.weights:
-            model.load_state_dict(start.model.state_dict())
+            _begin_with(model, start.model)
         objectives = _objectives(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs)
         job = _job(settings, out, model, objectives, data, held_out, device)
@@ -159,10 +167,25 @@ def _read_start(settings: TrainSettings) -> Checkpoint | None:
         return None
     start = load_checkpoint(settings.start.encoder)
     text = None if isinstance(settings.model, PretrainedSettings) else settings.text
-    for name, theirs, ours in (("model", start.settings.model, settings.model), ("text", start.settings.text, text)):
+    same: list[tuple[str, object, object]] = [("text", start.settings.text, text)]
+    if settings.start.weights and not _grows(settings.model, start.settings.model):
+        same.append(("model", start.settings.model, settings.model))
+    for name, theirs, ours in same:
         if theirs != ours:
             raise InputError(f"{settings.start.encoder} has other `{name}` settings ({theirs}) than this run ({ours})")
     return start
+
+
+def _grows(ours: object, theirs: object) -> bool:
+    """A transformer takes over the embeddings of a bag."""
+    return isinstance(ours, TransformerSettings) and isinstance(theirs, BagSettings)
+
+
+def _begin_with(model: nn.Module, trained: nn.Module) -> None:
+    if isinstance(model, Transformer) and isinstance(trained, Bag):
+        model.grow_from(trained)
+    else:
+        model.load_state_dict(trained.state_dict())
 
 
 def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:

@@ -60,9 +60,12 @@ class LimitSettings(Settings):
 
 
 class StartSettings(Settings):
-    """An encoder to begin with instead of a new one; heads that only training has begin anew."""
+    """An encoder to begin with instead of a new one; heads that only training has begin anew.
 
-    encoder: str = Field(description="Folder of an encoder with the same `model` and `text` settings.")
+    A transformer may begin with a bag of the same dim: with `norm: pre` and `zero_init: true` it starts as that bag.
+    """
+
+    encoder: str = Field(description="Folder of an encoder with the same `text` and `model` settings, or of a bag.")
     weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
 
 

@@ -69,3 +69,5 @@ def test_bad_sizes_are_refused() -> None:
         tiny(positions=3)(Tokens.from_lists([[1, 2, 3, 4]]).batch())
     with pytest.raises(InputError, match="cannot grow"):
         tiny().grow_from(Bag(BagSettings(dim=8), 50))
+    with pytest.raises(InputError, match="bigrams or words"):
+        tiny().grow_from(Bag(BagSettings(dim=16, bigrams=8), 50))

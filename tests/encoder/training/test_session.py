@@ -207,6 +207,15 @@ def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
     assert subwords[0] == subwords[1] == subwords[2]
 
 
+def test_a_transformer_grows_from_a_bag(corpus: Path, tmp_path: Path) -> None:
+    bag, _ = run(corpus, tmp_path / "bag", model={"kind": "bag", "dim": 16})
+    grown = {"kind": "transformer", "dim": 16, "layers": 1, "heads": 2, "ffn": 16, "norm": "pre", "zero_init": True}
+    still = {"optimiser": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
+    transformer, _ = run(corpus, tmp_path / "grown", start={"encoder": str(bag.folder)}, model=grown, **still)
+    vectors = [Encoder.load(trained.folder).encode(["the cat sees bread"], "en") for trained in (bag, transformer)]
+    assert np.allclose(*vectors, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
