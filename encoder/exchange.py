@@ -24,6 +24,7 @@ from encoder.errors import InputError
 from encoder.models import Bag, Pretrained, PretrainedSettings, Transformer
 from encoder.models.heads import Head
 from encoder.models.pretrained import local_folder
+from encoder.models.static import is_static
 from encoder.models.transformer import NORM_EPS
 from encoder.standard_tokenizer import standard_tokenizer
 from encoder.text import TextEncoder
@@ -156,16 +157,11 @@ def import_encoder(source: str, out: str | Path, *, settings: PretrainedSettings
         found = load_checkpoint(out)
         return Imported(Path(out), found.model.dim, found.fingerprint)
     settings = settings or PretrainedSettings(source=source)
-    _refuse_static(local_folder(settings.source))
+    if is_static(local_folder(settings.source)):
+        raise InputError(f"{source}: static embeddings need no import; give the folder itself as the encoder")
     model = Pretrained.load(settings)
     fingerprint = save_checkpoint(out, model, CheckpointSettings(model=settings), None, {})
     return Imported(Path(out), model.dim, fingerprint)
-
-
-def _refuse_static(folder: Path) -> None:
-    path = folder / "modules.json"
-    if path.exists() and json.loads(path.read_text("utf-8"))[0]["type"].endswith("StaticEmbedding"):
-        raise InputError(f"{folder}: static embeddings cannot be imported; only transformer encoders can")
 
 
 def _write_folder(out: Path, write: Callable[[Path], Any]) -> None:

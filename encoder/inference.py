@@ -17,6 +17,7 @@ from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoi
 from encoder.errors import InputError
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
+from encoder.models.static import is_static, load_static
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
 
@@ -84,12 +85,19 @@ class Encoder:
 
     @classmethod
     def from_pretrained(cls, settings: PretrainedSettings, device: str = "auto", threads: int | None = None) -> Encoder:
-        """Any Hugging Face encoder, with a choice of pooling, length and trust."""
-        model = Pretrained.load(settings)
+        """Any Hugging Face encoder, with a choice of pooling, length and trust; or static embeddings."""
+        folder = local_folder(settings.source)
+        model: SentenceModel
+        text: TokenizerText
+        if is_static(folder):
+            model, text = load_static(folder)
+        else:
+            model = pretrained = Pretrained.load(settings)
+            text = pretrained.text
         choices = settings.model_dump_json(exclude={"source"})
-        content = content_fingerprint(local_folder(settings.source))
+        content = content_fingerprint(folder)
         fingerprint = xxhash.xxh3_128(f"{content}\n{choices}".encode()).hexdigest()
-        return cls(model, model.text, fingerprint=fingerprint, device=device, threads=threads)
+        return cls(model, text, fingerprint=fingerprint, device=device, threads=threads)
 
     @property
     def dim(self) -> int:

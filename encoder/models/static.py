@@ -1,0 +1,86 @@
+"""Static embeddings of sentence-transformers and model2vec: the mean of token embeddings, with a fast tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from encoder.errors import InputError
+from encoder.models.bag import Bag, BagSettings
+from encoder.models.pretrained import TokenizerText
+from encoder.tokens import TokenBatch, Tokens
+
+_WEIGHTS, _TOKENIZER, _MODULES = "model.safetensors", "tokenizer.json", "modules.json"
+_NAMES = ("embedding.weight", "embeddings")  # by sentence-transformers, by model2vec
+
+
+class StaticText(TokenizerText):
+    """Token ids without special tokens, truncated where the tokenizer's own file says."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer, None)
+        tokenizer.no_padding()
+
+    def encode(self, sentences: Sequence[str], lang: str | None = None) -> Tokens:
+        encodings = self.tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)
+        return Tokens.from_lists([encoding.ids for encoding in encodings])
+
+
+class StaticBag(Bag):
+    """A bag whose vectors may have length one."""
+
+    normalise = False
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        vectors = super().forward(batch)
+        return functional.normalize(vectors) if self.normalise else vectors
+
+
+class Static(NamedTuple):
+    model: StaticBag
+    text: StaticText
+
+
+def is_static(folder: Path) -> bool:
+    """Whether the first module of a sentence-transformers folder is a static embedding."""
+    modules = _modules(folder)
+    return bool(modules) and modules[0].endswith("StaticEmbedding")
+
+
+def load_static(folder: Path) -> Static:
+    """Model and text side of a folder that `is_static`."""
+    kinds = [kind.rsplit(".", 1)[-1] for kind in _modules(folder)]
+    if kinds[1:] not in ([], ["Normalize"]):
+        raise InputError(f"{folder}: after static embeddings only Normalize is supported, not {', '.join(kinds[1:])}")
+    inside = folder / json.loads((folder / _MODULES).read_text("utf-8"))[0]["path"]
+    try:
+        state = load_file(inside / _WEIGHTS)
+        tokenizer = Tokenizer.from_file(str(inside / _TOKENIZER))
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{inside}: {_WEIGHTS} cannot be read ({error})") from None
+    except Exception as error:  # tokenizers raises nothing more special
+        raise InputError(f"{inside / _TOKENIZER}: cannot be read ({error})") from None
+    weight = next((state[name] for name in _NAMES if name in state), None)
+    if weight is None:
+        raise InputError(f"{inside / _WEIGHTS} has no {' or '.join(_NAMES)}; it has {', '.join(state)}")
+    if len(weight) < tokenizer.get_vocab_size():
+        raise InputError(
+            f"{inside}: {tokenizer.get_vocab_size()} tokens, but only {len(weight)} embeddings; copy the folder again"
+        )
+    model = StaticBag(BagSettings(dim=weight.shape[1]), 1)
+    model.tokens = nn.EmbeddingBag.from_pretrained(weight.float(), freeze=False, mode="sum", include_last_offset=True)
+    model.normalise = kinds[1:] == ["Normalize"]
+    return Static(model, StaticText(tokenizer))
+
+
+def _modules(folder: Path) -> list[str]:
+    path = folder / _MODULES
+    return [module["type"] for module in json.loads(path.read_text("utf-8"))] if path.exists() else []
