@@ -1,6 +1,6 @@
 """Readers of natural language inference: premises with what follows from them and what contradicts them.
 
-Known by their header, comma- or tab-separated, or JSON lines with the same keys:
+Known by their header, comma- or tab-separated; XNLI's form also as JSON lines:
 - SimCSE: `sent0,sent1,hard_neg`, one triple a line;
 - XNLI and everything in its form: `language, gold_label, sentence1, sentence2, promptID, pairID, ...`; pairs that share
   `promptID` and `pairID` in several languages become cross-lingual;
@@ -85,7 +85,13 @@ def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malfo
             yield wrong
             continue
         first, *others = (item for item in found if isinstance(item, _Statement))
-        for other in others:
+        for file, other in zip(files[1:], others, strict=True):
+            if first.premise.keys() & other.premise.keys():
+                lang = next(iter(first.premise.keys() & other.premise.keys()))
+                raise InputError(
+                    f"{file.name}: another file of this nli-parallel corpus is in {lang}, too; their names must tell "
+                    "languages, as multinli.train.fr.tsv does"
+                )
             first.premise.update(other.premise)
             first.hypothesis.update(other.hypothesis)
         yield first

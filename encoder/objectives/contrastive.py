@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,8 +13,28 @@ from torch.nn import functional
 from encoder.batch import Batch
 from encoder.training.distributed import gather, rank, world_size
 
+Result = TypeVar("Result")
+_HALF = (torch.float16, torch.bfloat16)
 _SAFE_TEMPERATURE = 0.02  # exp(1 / temperature) and its sums stay far from the largest float32
 _HIT_ROWS = 512  # the in-batch P@1 is for watching: so many rows tell enough
+
+
+def in_float32(compute: Callable[..., Result]) -> Callable[..., Result]:
+    """Has a function on vectors compute in float32, whatever autocast says: 16 bits cannot tell near cosines apart."""
+
+    @wraps(compute)
+    def computed(*inputs: Any, **options: Any) -> Result:
+        with torch.autocast(inputs[0].device.type, enabled=False):
+            floats = (x.float() if isinstance(x, Tensor) and x.dtype in _HALF else x for x in inputs)
+            return compute(*floats, **options)
+
+    return computed
+
+
+@in_float32
+def similarities(queries: Tensor, candidates: Tensor) -> Tensor:
+    """Dot products (queries, candidates)."""
+    return queries @ candidates.T
 
 
 def pair_keys(batch: Batch) -> Tensor:
@@ -43,6 +65,7 @@ def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Te
     return rows[other], columns[other]
 
 
+@in_float32
 def contrastive_loss(
     left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
 ) -> tuple[Tensor, Tensor]:
@@ -96,6 +119,7 @@ def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return (similarities.argmax(1) == torch.arange(len(left), device=left.device)).float().mean()
 
 
+@in_float32
 def dot_product_loss(
     left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
 ) -> tuple[Tensor, Tensor]:
@@ -117,6 +141,7 @@ def dot_product_loss(
     return loss, hits.float().mean()
 
 
+@in_float32
 def masked_logits(queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor, temperature: float) -> Tensor:
     """Dot products over `temperature`, with minus infinity in the cells (rows, columns)."""
     logits = (queries / temperature) @ candidates.T

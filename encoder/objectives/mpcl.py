@@ -2,7 +2,8 @@
 
 Formula: -log( sum over positives e^{sim/T} / sum over all others j != i e^{sim/T} ), equation 2; sim is the cosine, and
 with `minmax` rescaled to [-1, 1] over each anchor's candidates.
-Data: groups of three or more translations; with `hard_negatives`, NLI triples in several languages.
+Data: groups of three or more translations; with `hard_negatives`, NLI triples in several languages, where the
+entailed hypothesis in so many languages is the positives (section 3.5.1 leaves open which sentences they are).
 When: N-way parallel text; mined pairs become groups with `data.assemble`.
 Reference: Zhao et al., "Leveraging Multi-lingual Positive Instances in Contrastive Learning to Improve Sentence
 Embedding".
@@ -19,14 +20,19 @@ from torch.nn import functional
 
 from encoder.batch import Batch, DataShape
 from encoder.objectives.base import EncoderFacts, Loss, Objective
-from encoder.objectives.contrastive import shared_keys
+from encoder.objectives.contrastive import shared_keys, similarities
 from encoder.objectives.msimcse import tanh_head
 from encoder.settings import Settings
 from encoder.training.distributed import gather, gather_ragged, rank
 
 
 class MpclSettings(Settings):
-    """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs."""
+    """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs.
+
+    Members of a group are drawn by sentence: an assembled group may have several of one language. All groups of a
+    corpus count as one source, so `data.temperature` weighs corpora here, not languages. A warm-up is at the run's own
+    learning rate.
+    """
 
     kind: Literal["mpcl"] = "mpcl"
     positives: int = Field(5, ge=1, description="Most translations beside the anchor (K).")
@@ -35,7 +41,12 @@ class MpclSettings(Settings):
     anchors: Literal["one", "all"] = Field("one", description="A random sentence of each group, or every one in turn.")
     single: bool = False
     hard_negatives: bool = Field(False, description="Learn from triples; contradictions join the candidates.")
-    warmup: float = Field(0.0, ge=0, le=1, description="Share of the run with one positive (equation 1) first.")
+    warmup: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the run with one positive (equation 1) first, at the run's own learning rate.",
+    )
     head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
 
     @property
@@ -70,7 +81,7 @@ class Mpcl(Objective):
         everything = self._gather(vectors, batch)
         anchors, positives = self._choose(batch, progress)
         allowed = ~self._forbidden(anchors, positives, batch, everything)  # (anchors, all)
-        similarity = vectors[anchors] @ everything.vectors.T
+        similarity = similarities(vectors[anchors], everything.vectors)
         if self.settings.minmax:
             similarity = minmax(similarity, allowed)
         logits = similarity / self.settings.temperature

@@ -29,7 +29,7 @@ _SHAPES: dict[Strategy, DataShape] = {"unsupervised": "monolingual", "nli": "tri
 
 
 class MsimcseSettings(Settings):
-    """Defaults are the paper's. With `pooling: cls` in the model, `head: tanh` is what SimCSE trains with."""
+    """The paper trains with `pooling: cls` in the model and `head: tanh` here; the other defaults are its own."""
 
     kind: Literal["msimcse"] = "msimcse"
     strategy: Strategy = "supervised"

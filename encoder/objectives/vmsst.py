@@ -5,8 +5,9 @@ ELBO = log p(x_i | z_sem, z_i) + log p(x_j | z_sem, z_j) - weight * (KL(z_sem) +
 Data: pairs. When: similarity and retrieval by plain cosine matter more than telling near-translations apart.
 Reference: Wieting et al., "Beyond Contrastive Learning: A Variational Generative Model for Multilingual Retrieval".
 
-Open in the paper, and decided here: mu_sem is the sentence vector itself (the projection to it is left to the encoder's
-last layer), so that training and use agree; the translation terms have the language variable at its prior mean, zero.
+Otherwise than in the paper: mu_sem is the sentence vector itself, without a projection of its own (which is left to the
+encoder's last layer), so that training and use agree. Open in the paper, and decided here: the translation terms have
+the language variable at its prior mean, zero.
 """
 
 from __future__ import annotations

@@ -112,13 +112,13 @@ class _SparseCrossEntropy(torch.autograd.Function):
                 loss += _softmax_residual(scores, ids, offsets[start : start + step + 1])
                 torch.mm(scores, output, out=grad_hidden[rows])
                 grad_output.addmm_(scores.T, hidden[rows])
-        ctx.gradients = (grad_hidden, grad_output)
+        ctx.save_for_backward(grad_hidden, grad_output)  # not as attributes, which a checkpoint would keep
         return loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         # Scaled in place, as a copy of the output matrix is what this class avoids; hence backward works only once.
-        (grad_hidden, grad_output), ctx.gradients = ctx.gradients, None
+        grad_hidden, grad_output = ctx.saved_tensors
         return grad_hidden.mul_(gradients[0]), grad_output.mul_(gradients[0]), None, None, None
 
 

@@ -77,6 +77,13 @@ def test_parallel_files_are_cross_lingual(tmp_path: Path) -> None:
         read(tmp_path / "multinli.train.*.tsv", "nli-parallel")
 
 
+def test_parallel_files_need_languages_of_their_own(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.tsv").write_text("premise\thypo\tlabel\np\tyes\tentailment\n")
+    with pytest.raises(InputError, match=r"second\.tsv: another file of this nli-parallel corpus is in en, too"):
+        read(tmp_path / "*.tsv", "nli-parallel")
+
+
 def test_two_languages_side_by_side(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(

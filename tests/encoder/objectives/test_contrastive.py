@@ -1,10 +1,12 @@
 """Equations 8-9 of EMS, and the masking of false negatives, against loops."""
 
+from functools import partial
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoder.objectives.contrastive import contrastive_loss, same_meaning
+from encoder.objectives.contrastive import contrastive_loss, dot_product_loss, same_meaning
 
 keys_strategy = st.lists(st.tuples(*[st.integers(0, 12)] * 3), min_size=1, max_size=9)
 
@@ -65,3 +67,13 @@ def test_permuting_the_batch_changes_nothing() -> None:
     permuted, permuted_hits = contrastive_loss(left[order], right[order], keys[order], 0.05)
     torch.testing.assert_close(loss, permuted)
     torch.testing.assert_close(hits, permuted_hits)
+
+
+def test_half_precision_around_it_changes_nothing() -> None:
+    left, right, keys = torch.randn(8, 16), torch.randn(8, 16), torch.arange(24).view(8, 3)
+    losses = (partial(contrastive_loss, left, right, keys, 0.05), partial(dot_product_loss, left, right, keys, 1.0))
+    for loss in losses:
+        expected = loss()[0]
+        with torch.autocast("cpu", dtype=torch.float16):
+            assert (left @ right.T).dtype == torch.float16
+            assert loss()[0] == expected

@@ -1,5 +1,6 @@
 """VMSST's bound, decoder and baselines against literal implementations."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -139,6 +140,20 @@ def test_chunks_of_sentences_change_nothing() -> None:
         results.append([loss, *torch.autograd.grad(loss, [vectors, *objective.parameters()])])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def vocabulary_sized() -> int:
+    return sum(type(thing) is Tensor and thing.shape[:1] >= (VOCABULARY,) for thing in gc.get_objects())
+
+
+def test_chunks_keep_no_gradient_of_the_vocabulary() -> None:
+    """Each chunk makes one in its forward pass; kept until the backward pass, they would be as many as chunks."""
+    objective, batch = make(chunk=1, elbo=0), make_batch(PAIRS)
+    vectors = torch.randn(6, DIM, requires_grad=True)
+    before = vocabulary_sized()
+    loss = objective.loss(vectors, batch, 0.5).total
+    assert vocabulary_sized() == before
+    loss.backward()
 
 
 def test_permuting_two_pairs_of_the_same_parity_changes_nothing() -> None:
