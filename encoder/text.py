@@ -64,17 +64,18 @@ class TextEncoder:
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences, not one string; write [sentence]")
         cut = by_word(lang, jumanpp=self.settings.jumanpp) if self.settings.segment else None
-        cased = normalise(sentences, self._cased) if cut is not None else []
-        if cut is None or any(SPACE_PIECE in sentence for sentence in cased):  # which SentencePiece takes for a space
-            prepared = prepare(sentences, lang, self.settings)
-            return self.subword.encode(prepared, threads=self.threads).truncate(self.settings.max_tokens)
         try:
-            return self._gather(cased, cut).truncate(self.settings.max_tokens)
-        except UnicodeEncodeError:
+            tokens = self._gather(normalise(sentences, self._cased), cut) if cut is not None else None
+        except (TypeError, UnicodeEncodeError, InputError):
             require_text(sentences)
             raise
+        if tokens is None:
+            tokens = self.subword.encode(prepare(sentences, lang, self.settings), threads=self.threads)
+        return tokens.truncate(self.settings.max_tokens)
 
-    def _gather(self, sentences: Sequence[str], cut: Segmenter) -> Tokens:
+    def _gather(self, sentences: Sequence[str], cut: Segmenter) -> Tokens | None:
+        if any(SPACE_PIECE in sentence for sentence in sentences):  # which SentencePiece takes for a space
+            return None
         words = [cut.words(sentence) for sentence in sentences]
         first = np.zeros(len(words) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=first[1:])

@@ -11,6 +11,7 @@ import numpy as np
 from encoder.tokens import Tokens
 
 MOST_WORDS = 300_000  # remembered at a time: all but the rarest of a language
+MOST_CHARACTERS = 6_000_000  # of these words: what stands between spaces may be a sentence, as in Thai
 _LONGEST_WORD = 60
 _EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
 
@@ -48,6 +49,7 @@ class WordTable:
     def __init__(self) -> None:
         self._row: dict[str, int] = {}
         self._table = _EMPTY
+        self._characters = 0
         self._lock = Lock()
 
     def gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
@@ -56,14 +58,15 @@ class WordTable:
             rows = list(map(self._row.get, words))
             if None in rows:
                 new = list(dict.fromkeys(word for word, row in zip(words, rows, strict=True) if row is None))
-                if len(self._row) + len(new) > MOST_WORDS:
-                    self._row, self._table = {}, _EMPTY
+                if len(self._row) + len(new) > MOST_WORDS or self._characters > MOST_CHARACTERS:
+                    self._row, self._table, self._characters = {}, _EMPTY, 0
                     new = list(dict.fromkeys(words))
                 self._add(new, encode(new))
                 rows = list(map(self._row.get, words))
             return self._table.take(np.array(rows, np.int64))
 
     def _add(self, words: list[str], tokens: Tokens) -> None:
+        self._characters += sum(map(len, words))
         self._row.update(zip(words, count(len(self._row)), strict=False))
         offsets = np.concatenate([self._table.offsets, tokens.offsets[1:] + self._table.offsets[-1]])
         self._table = Tokens(np.concatenate([self._table.ids, tokens.ids]), offsets)

@@ -18,6 +18,7 @@ from encoder.inference import Encoder
 from encoder.models import Bag
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
+from mining.errors import InputError
 from mining.threads import core_count
 from mining.vectors import write_vectors
 from pipelines.datasets import Counters, Dataset, Request, Shard, Work, begin, fingerprint, open_dataset
@@ -109,6 +110,8 @@ class EmbedShard(beam.DoFn):
         threads = self.settings.threads or core_count()
         load = partial(Encoder.load, self.settings.encoder, device=self.settings.device, threads=threads)
         self._encoder = self.shared.acquire(load, tag=self.facts.fingerprint)
+        if self._encoder.fingerprint != self.facts.fingerprint:
+            raise InputError(f"{self.settings.encoder} was changed while in use; start again with one that stays")
 
     def process(self, sentences: Shard) -> Iterator[Shard | beam.pvalue.TaggedOutput]:
         work = start(self.settings, self.facts)

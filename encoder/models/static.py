@@ -19,7 +19,6 @@ from encoder.models.pretrained import TokenizerText
 from encoder.tokens import TokenBatch, Tokens
 
 _WEIGHTS, _TOKENIZER, _MODULES = "model.safetensors", "tokenizer.json", "modules.json"
-_NAMES = ("embedding.weight", "embeddings")  # by sentence-transformers, by model2vec
 
 
 class StaticText(TokenizerText):
@@ -68,19 +67,33 @@ def load_static(folder: Path) -> Static:
         raise InputError(f"{inside}: {_WEIGHTS} cannot be read ({error})") from None
     except Exception as error:  # tokenizers raises nothing more special
         raise InputError(f"{inside / _TOKENIZER}: cannot be read ({error})") from None
-    weight = next((state[name] for name in _NAMES if name in state), None)
+    weight = _token_embeddings(state)
     if weight is None:
-        raise InputError(f"{inside / _WEIGHTS} has no {' or '.join(_NAMES)}; it has {', '.join(state)}")
+        raise InputError(f"{inside / _WEIGHTS} has no embedding.weight or embeddings; it has {', '.join(state)}")
     if len(weight) < tokenizer.get_vocab_size():
         raise InputError(
             f"{inside}: {tokenizer.get_vocab_size()} tokens, but only {len(weight)} embeddings; copy the folder again"
         )
     model = StaticBag(BagSettings(dim=weight.shape[1]), 1)
-    model.tokens = nn.EmbeddingBag.from_pretrained(weight.float(), freeze=False, mode="sum", include_last_offset=True)
+    model.tokens = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", include_last_offset=True)
     model.normalise = kinds[1:] == ["Normalize"]
     return Static(model, StaticText(tokenizer))
 
 
+def _token_embeddings(state: dict[str, Tensor]) -> Tensor | None:
+    """A row for each token id; model2vec may keep fewer rows with a `mapping`, and `weights` by token."""
+    if "embedding.weight" in state:
+        return state["embedding.weight"].float()
+    if "embeddings" not in state:
+        return None
+    rows = state["embeddings"].float()
+    rows = rows[state["mapping"].long()] if "mapping" in state else rows
+    return rows * state["weights"].float()[:, None] if "weights" in state else rows
+
+
 def _modules(folder: Path) -> list[str]:
     path = folder / _MODULES
-    return [module["type"] for module in json.loads(path.read_text("utf-8"))] if path.exists() else []
+    try:
+        return [module["type"] for module in json.loads(path.read_text("utf-8"))] if path.exists() else []
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path}: not a list of modules; copy the folder again") from None

@@ -11,7 +11,7 @@ from pipelines.commands.options import quiet_beam
 
 
 def command(
-    quick: Annotated[bool, typer.Option("--quick", help="Three languages and less training: two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two languages and less training: two minutes.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for everything made; runs/demo or runs/demo-quick unless told.")
     ] = None,

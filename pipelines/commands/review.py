@@ -13,7 +13,9 @@ from pipelines.commands.options import quiet_beam
 
 def command(
     workdir: Annotated[str, typer.Argument(help="The --work folder of a mine.")],
-    precision: Annotated[float, typer.Option(help="The precision that the threshold shall reach.")] = 0.9,
+    precision: Annotated[
+        float | None, typer.Option(help="The precision that the threshold shall reach; 0.9, or as before, unless told.")
+    ] = None,
     sample: Annotated[int, typer.Option(help="Pairs to mark; fixed when the review begins.", min=10)] = 200,
     port: Annotated[int, typer.Option(help="Port of the page on this machine; 0 takes any.")] = 0,
 ) -> None:
@@ -32,7 +34,7 @@ def command(
     from pipelines.review.server import ReviewServer
     from pipelines.review.session import Session
 
-    if not 0 < precision <= 1:
+    if precision is not None and not 0 < precision <= 1:
         raise InputError(f"--precision {precision:g}: it must be above 0 and at most 1")
     session = Session(workdir, sample, precision)
     with ReviewServer(session, port) as server:

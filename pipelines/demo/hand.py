@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -104,11 +106,20 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console:
     say("The round: train on known and mined pairs, and mine again:", again, console)
     say("The stages of a mine one by one:", step_commands(place, first), console)
     say("Write the report again, look into any folder, and judge pairs yourself:", look_commands(place, first), console)
-    say("Your own two files, one sentence a line:", [own_command(place, first.language)], console)
+    own = [own_command(place, first.language), ["review", "work"]]
+    say("Your own two files, one sentence a line, and then a threshold by your own marks:", own, console)
 
 
 def say(what: str, commands: Sequence[Sequence[str]], console: Console) -> None:
-    """Print commands as they would be typed."""
+    """Print commands as they can be typed here."""
     console.print(f"\n{what}")
     for command in commands:
-        console.print(f"  twinlode {shlex.join(command)}", style="cyan", soft_wrap=True, highlight=False)
+        console.print(f"  {program()} {shlex.join(command)}", style="cyan", soft_wrap=True, highlight=False)
+
+
+def program() -> str:
+    """How to call twinlode: by name where the PATH has it, else the one that is installed beside this Python."""
+    if shutil.which("twinlode"):
+        return "twinlode"
+    installed = Path(sys.executable).with_name("twinlode")
+    return str(installed.relative_to(Path.cwd()) if installed.is_relative_to(Path.cwd()) else installed)

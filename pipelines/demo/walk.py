@@ -51,7 +51,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     with console.status("writing the report"):
         page = write_report(str(folder))
     console.print(
-        "One page with the scores, the precision at every threshold, what was dropped and why, and all pairs to search "
+        "One page with the scores, the precision at every threshold, what was dropped and why, and pairs to search "
         f"in; it works offline:\n  {Path(page).resolve().as_uri()}",
         soft_wrap=True,
     )

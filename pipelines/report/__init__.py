@@ -15,13 +15,15 @@ def write_report(workdir: str, out: str | None = None, pairs: int = PAIRS) -> st
     from pipelines.datasets import join
     from pipelines.report.mines import find_mines, pairs_folders
     from pipelines.report.page import asset, render, script_json, vega_bundle
-    from pipelines.report.rounds import read_loop
+    from pipelines.report.rounds import read_loop, repeated_mines
     from pipelines.report.views import view
 
     rounds = read_loop(workdir)
     # A loop may keep its mines elsewhere, and has none before its first round.
     mines = find_mines(workdir) if pairs_folders(workdir) or not rounds.is_loop else []
     views = [view(mine, pairs // len(mines)) for mine in mines]
+    if not rounds.is_loop:
+        rounds = repeated_mines(views) or rounds
     charts: dict[str, object] = {"rounds": {"charts": {panel.key: panel.spec for panel in rounds.panels}}}
     for number, one in enumerate(views):
         drawn = {key: panel.spec for key, panel in one.panels.items() if panel.spec}

@@ -45,6 +45,7 @@ class Gold(NamedTuple):
 
     curve: Curve
     metrics: PairMetrics
+    right: np.ndarray  # (pairs,) bool, best first
 
 
 class SourceCount(NamedTuple):
@@ -91,6 +92,7 @@ def sample(mine: Mine, scores: np.ndarray, most: int) -> Sample:
         first += len(batch)
     table = pa.concat_tables(tables) if tables else pa.table({name: pa.array([], pa.string()) for name in TEXTS})
     right = is_gold(_texts(table), _gold_texts(mine.gold)) if mine.gold and len(table) else None
+    right = right if right is not None and right.any() else None  # gold may name sentences by other ids
     return Sample(table, bands, numbers[chosen], right, len(scores))
 
 
@@ -103,7 +105,7 @@ def against_gold(mine: Mine, scores: np.ndarray) -> Gold | None:
     right = is_gold(found, gold)
     if not right.any():
         return None
-    return Gold(label_curve(scores, right, len(np.unique(gold.astype(str), axis=0))), pair_metrics(found, gold))
+    return Gold(label_curve(scores, right, len(np.unique(gold.astype(str), axis=0))), pair_metrics(found, gold), right)
 
 
 def source_counts(mine: Mine, most: int = 40) -> list[SourceCount]:

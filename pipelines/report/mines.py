@@ -62,7 +62,7 @@ def find_mines(workdir: str) -> list[Mine]:
 
 
 def pairs_folders(workdir: str) -> list[str]:
-    """The folders of finished pairs datasets, in order of their names."""
+    """The folders of finished pairs datasets, in order of their names, those of rounds last."""
     filesystem, root = url_to_fs(workdir)
     root = root.rstrip("/")
     # A loop keeps a folder of pairs with one dataset a language in it.
@@ -71,7 +71,8 @@ def pairs_folders(workdir: str) -> list[str]:
     if filesystem.exists(f"{root}/{MANIFEST}"):
         found = [f"{root}/{MANIFEST}"]
     local = "file" in filesystem.protocol
-    folders = sorted(path.removesuffix(f"/{MANIFEST}") for path in found)
+    folders = [path.removesuffix(f"/{MANIFEST}") for path in found]
+    folders.sort(key=lambda path: ("/round-" in path.removeprefix(root), path))
     # As it was given, so that what is printed can be typed again.
     given = [join(workdir, path.removeprefix(root).lstrip("/")).rstrip("/") for path in folders]
     return given if local else [filesystem.unstrip_protocol(path) for path in folders]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from mining.files import local_path
@@ -10,6 +13,9 @@ from pipelines.loop.state import RoundRecord, read_round, read_rounds, read_stat
 from pipelines.report import charts
 from pipelines.report.charts import Rows
 from pipelines.report.panels import Panel
+from pipelines.report.views import View
+
+_ROUND = re.compile(r"(?:round-(\d+)/)?(.+)")
 
 
 class Rounds(NamedTuple):
@@ -38,6 +44,34 @@ def read_loop(workdir: str) -> Rounds:
     columns = ["round", "pairs mined", "estimated precision", "true precision", *rounds[0].scores, "score", "minutes"]
     table = [_row(record, columns) for record in [*rounds, *([control] if control else [])]]
     return Rounds(ended + best, True, _panels(rounds, control), columns, table)
+
+
+def repeated_mines(views: Sequence[View]) -> Rounds | None:
+    """Mines in `round-1`, `round-2` ... beside those that came before them, as a demo leaves them; None without any."""
+    found = [(int(match[1] or 0), match[2], view) for view in views if (match := _ROUND.fullmatch(view.name))]
+    numbers = sorted({number for number, _, _ in found})
+    if len(numbers) < 2:
+        return None
+    sentence = "The same text was mined again after each round of training."
+    panels = [_by_round("pairs", "Pairs mined", [(number, name, view.total) for number, name, view in found], False)]
+    columns = ["round", "mines", "pairs"]
+    mines = [[view for n, _, view in found if n == number] for number in numbers]
+    table = [
+        [str(number), f"{len(of_round)}", f"{sum(view.total for view in of_round):,}"]
+        for number, of_round in zip(numbers, mines, strict=True)
+    ]
+    for key in ("precision", "recall", "f1") if all(view.truth for view in views) else ():
+        title = "F1" if key == "f1" else f"True {key}"
+        panels.append(_by_round(key, title, [(n, name, getattr(view.truth, key)) for n, name, view in found], True))
+        columns.append(f"{title}, mean")
+        for row, of_round in zip(table, mines, strict=True):
+            row.append(f"{mean(getattr(view.truth, key) for view in of_round):.1%}")
+    return Rounds(sentence, False, panels, columns, table)
+
+
+def _by_round(key: str, title: str, points: list[tuple[int, str, float]], percent: bool) -> Panel:
+    rows: Rows = [{"round": number, "value": value, "what": name} for number, name, value in points]
+    return Panel(key, title, "By round.", charts.over_rounds(rows, title.lower(), percent))
 
 
 def _panels(rounds: list[RoundRecord], control: RoundRecord | None) -> list[Panel]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
+from mining.metrics import PairMetrics
 from pipelines.datasets import Dataset, flat
 from pipelines.report import charts
 from pipelines.report.charts import Line, Rows
@@ -55,6 +56,7 @@ class View(NamedTuple):
     pairs: dict[str, Any]
     shown: int
     total: int
+    truth: PairMetrics | None
 
 
 def view(mine: Mine, most_pairs: int) -> View:
@@ -64,7 +66,7 @@ def view(mine: Mine, most_pairs: int) -> View:
     gold = against_gold(mine, scores)
     hubs, stages = find_hubs(mine), funnel(mine)
     panels = [
-        _histogram(mine, scores, chosen),
+        _histogram(mine, scores, gold),
         *_by_threshold(mine, scores, gold),
         _precision_recall(mine, gold),
         Panel(
@@ -87,10 +89,11 @@ def view(mine: Mine, most_pairs: int) -> View:
         pairs=_pairs(chosen),
         shown=len(chosen.table),
         total=chosen.total,
+        truth=gold.metrics if gold else None,
     )
 
 
-def _histogram(mine: Mine, scores: np.ndarray, chosen: Sample) -> Panel:
+def _histogram(mine: Mine, scores: np.ndarray, gold: Gold | None) -> Panel:
     title = "Scores"
     if mine.curve is None or not mine.curve.counts:
         if not len(scores):
@@ -103,8 +106,8 @@ def _histogram(mine: Mine, scores: np.ndarray, chosen: Sample) -> Panel:
     kept, filtered = (_counted(part, edges) for part in (scores, scores_of(mine.pairs, rejected=True)))
     parts: dict[str, np.ndarray] = {charts.KEPT: kept}
     sentence = "Every matched pair by its score, and what became of it."
-    if chosen.right is not None and len(chosen.table) == chosen.total:
-        right = _counted(scores[chosen.right], edges)
+    if gold is not None:
+        right = _counted(scores[gold.right], edges)
         parts = {charts.RIGHT: right, charts.WRONG: kept - right}
         sentence = "Every matched pair by its score; those kept are compared with the true alignment."
     below = np.maximum(everything - kept - filtered, 0)
@@ -167,7 +170,8 @@ def _precision_recall(mine: Mine, gold: Gold | None) -> Panel:
 
 def _lengths(mine: Mine, chosen: Sample) -> Panel:
     if not len(chosen.table):
-        return Panel("lengths", "Lengths", "No pair was kept, so there are no lengths to compare.")
+        why = "No pair is shown" if chosen.total else "No pair was kept"
+        return Panel("lengths", "Lengths", f"{why}, so there are no lengths to compare.")
     points: Rows = [
         {"source": max(left, 1), "target": max(right, 1), "score": round(score, 4)}
         for left, right, score in lengths(chosen.table)

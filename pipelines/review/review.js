@@ -6,6 +6,7 @@ const unsaved = new Map(); // marks on their way to the disk, by pair
 let saved = {};
 let current = null;
 let later = 0;
+let undoing = 0; // requests to undo that are on their way
 let busy = Promise.resolve(); // requests one after the other, so that marks are kept in the order of the keys
 
 function show() {
@@ -60,7 +61,17 @@ function ask(body) {
   });
 }
 
+function undo() {
+  undoing += 1;
+  ask({ action: "undo" });
+  busy = busy.then(() => { undoing -= 1; });
+}
+
 function mark(verdict) {
+  if (undoing) { // the next mark is for the pair that comes back
+    busy = busy.then(() => mark(verdict));
+    return;
+  }
   if (!current) return;
   ask({ action: "mark", pair: current.key, verdict });
   unsaved.set(current.key, verdict);
@@ -71,13 +82,13 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key in VERDICTS) mark(VERDICTS[key]);
-  else if (key === "u" || key === "Backspace") ask({ action: "undo" });
+  else if (key === "u" || key === "Backspace") undo();
   else return;
   event.preventDefault();
 });
 for (const button of document.querySelectorAll("[data-verdict]"))
   button.addEventListener("click", () => { mark(button.dataset.verdict); button.blur(); });
-find("[data-undo]").addEventListener("click", (event) => { ask({ action: "undo" }); event.target.blur(); });
+find("[data-undo]").addEventListener("click", (event) => { undo(); event.target.blur(); });
 find("#wanted").addEventListener("change", (event) => {
   const percent = Number(event.target.value);
   if (percent > 0 && percent <= 100) ask({ action: "want", precision: percent / 100 });

@@ -85,7 +85,11 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), _MOST_BYTES))
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            self.close_connection = True
+            return self._refuse(f"changes are at most {_MOST_BYTES} bytes long, and say how long")
+        body = self.rfile.read(int(length))
         if self._is_foreign():
             return self._refuse("changes are taken from the page of the review only")
         if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":

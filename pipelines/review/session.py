@@ -17,17 +17,20 @@ from pipelines.review.result import REVIEW, ReviewResult
 from pipelines.review.sample import open_sample
 
 FOLDER = "review"
+_WANTED = 0.9
 
 
 class Session:
     """Marks go to `review/marks.jsonl` of the work folder, the result to `review.json`, at every key press."""
 
-    def __init__(self, workdir: str, size: int, wanted: float) -> None:
+    def __init__(self, workdir: str, size: int, wanted: float | None = None) -> None:
+        """`wanted` is the precision to reach; that of the review so far, or 0.9, if not given."""
         mine = the_mine(workdir)
         folder = local_path(join(mine.folder, FOLDER))
         if folder is None:
             raise InputError(f"{workdir}: marks are kept beside the pairs, which must be on this machine; copy them")
-        self.mine, self.wanted = mine, wanted
+        before = ReviewResult.read(mine.folder, mine.pairs.fingerprint)
+        self.mine, self.wanted = mine, wanted or (before.wanted if before else _WANTED)
         self.sample = open_sample(mine, folder, size)
         self.marks = Marks(Path(folder) / MARKS)
         self._scores = scores_of(mine.pairs)

@@ -55,6 +55,11 @@ def test_where_we_know_better(lang: str, sentence: str, expected: str) -> None:
 TOKENIZERS = [Moses(lang) for lang in ("en", "fr", "fi", "hi", "ko")]
 
 
+@given(st.text(st.characters(categories=["L"]), min_size=1), st.sampled_from(TOKENIZERS))
+def test_words_of_letters_alone_stay_whole(word: str, moses: Moses) -> None:
+    assert not word.isalpha() or moses._tokenize(word) == moses.tokens(word) == word
+
+
 @given(st.text(st.characters(codec="utf-8")), st.sampled_from(TOKENIZERS))
 def test_no_character_is_lost(text: str, moses: Moses) -> None:
     tokens = tokenize(moses, text)

@@ -83,3 +83,13 @@ def test_pickles(subword: Subword, tmp_path: Path) -> None:
     encoder = TextEncoder(TextSettings(), subword)
     again = pickle.loads(pickle.dumps(encoder))
     assert again.encode(SENTENCES, "en").ids.tolist() == encoder.encode(SENTENCES, "en").ids.tolist()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh", "ja", "th"])
+def test_what_is_not_text_is_named_by_its_sentence(subword: Subword, lang: str) -> None:
+    steps = NormaliseSettings(control=False, nfkc=False, whitespace=False, lowercase=False)
+    encoder = TextEncoder(TextSettings(normalise=steps), subword)
+    with pytest.raises(InputError, match=r"sentence 2 .* holds half a surrogate pair"):
+        encoder.encode(["one or two words", "a \ud800b"], lang)
+    with pytest.raises(InputError, match="sentence 2 is NoneType"):
+        encoder.encode(["one or two words", None], lang)  # type: ignore[list-item]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -47,6 +49,19 @@ def test_an_exported_bag_comes_back(tmp_path: Path) -> None:
     export_encoder(str(bag), "sentence-transformers", tmp_path / "static")
     again = Encoder.load(tmp_path / "static")
     np.testing.assert_allclose(again.encode(TEXTS), Encoder.load(bag).encode(TEXTS), atol=1e-6)
+
+
+def test_model2vec_maps_and_weighs_tokens(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    write_static(tmp_path / "static")
+    (inside,) = (path.parent for path in (tmp_path / "static").rglob("model.safetensors"))
+    tokens = len(load_file(inside / "model.safetensors")["embedding.weight"])
+    made = {"embeddings": torch.randn(5, 12), "mapping": torch.arange(tokens) % 5, "weights": torch.rand(tokens)}
+    for names in (["embeddings", "mapping", "weights"], ["embeddings", "mapping"]):
+        save_file({name: made[name] for name in names}, inside / "model.safetensors")
+        theirs = SentenceTransformer(str(tmp_path / "static"), device="cpu").encode(TEXTS)
+        np.testing.assert_allclose(Encoder.load(tmp_path / "static").encode(TEXTS), theirs, atol=1e-6)
 
 
 def test_what_cannot_be_loaded_is_said(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The whole demo on wheels made here: pip fetches them, and the commands that it prints do what it did."""
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli import app, main
+from pipelines.demo.hand import program
 from pipelines.demo.packages import Package
 from pipelines.demo.plan import FULL, QUICK
 from pipelines.score_curve import ScoreCurve
@@ -81,14 +83,16 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
     assert learned and set(learned) <= {pair for score, pair in scored if score >= surest - 1e-6}
 
     before = made(folder)
-    commands = [line for line in result.output.splitlines() if line.startswith("  twinlode ")]
+    assert shutil.which(program()), "what is printed can be run"
+    commands = [line for line in result.output.splitlines() if line.startswith(f"  {program()} ")]
     printed = [shlex.split(line)[1:] for line in commands]
     names = " ".join(arguments[0] for arguments in printed)
-    assert names == "train train train mine train mine prepare prepare embed embed graph report inspect review mine"
+    steps = "prepare prepare embed embed graph"
+    assert names == f"train train train mine train mine {steps} report inspect review mine review"
     assert (folder / "report.html").resolve().as_uri() in result.output
     # A review waits for marks, own files are not there, and a report is written by the demo itself.
     for arguments in dict.fromkeys(
-        tuple(command) for command in printed[:-1] if command[0] not in ("review", "report")
+        tuple(command) for command in printed[:-2] if command[0] not in ("review", "report")
     ):
         assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     assert made(folder) == before

@@ -94,9 +94,31 @@ def test_the_round_of_a_demo_is_judged_by_the_gold_of_the_demo(tmp_path: Path) -
     gold.parent.mkdir(parents=True)
     gold.write_text("one\teins\n")
     assert [(mine.name, mine.gold) for mine in find_mines(str(tmp_path))] == [
-        ("round-1/en-de", str(gold)),
         ("en-de", str(gold)),
+        ("round-1/en-de", str(gold)),
     ]
+
+
+def test_a_demo_compares_its_mines_by_round(tmp_path: Path) -> None:
+    for folder, count in ((tmp_path / "work", 3), (tmp_path / "round-1" / "work", 5)):
+        write_work(folder / "en-de", pairs_of(count))
+    page = Path(write_report(str(tmp_path))).read_text()
+    assert list(data_of(page, "charts")["rounds"]["charts"]) == ["pairs"], "without gold nothing is known of precision"
+    gold = tmp_path / "mine" / "en-de" / "gold.tsv"
+    gold.parent.mkdir(parents=True)
+    gold.write_text("".join(f"{pair.src}\t{pair.tgt}\n" for pair in pairs_of(3)))
+    page = Path(write_report(str(tmp_path))).read_text()
+    drawn = data_of(page, "charts")["rounds"]["charts"]
+    assert list(drawn) == ["pairs", "precision", "recall", "f1"]
+    assert "100.0%" in page and "60.0%" in page, "3 of 3 right, then 3 of 5"
+
+
+def test_gold_by_document_ids_marks_no_pair_wrong(tmp_path: Path) -> None:
+    write_work(tmp_path / "work" / "en-de", pairs_of(3))
+    gold = tmp_path / "mine" / "en-de" / "gold.tsv"
+    gold.parent.mkdir(parents=True)
+    gold.write_text("en-1\tde-1\n")
+    assert data_of(Path(write_report(str(tmp_path))).read_text(), "pairs-0")["right"] is None
 
 
 def test_a_moved_folder_and_lost_inputs_are_no_error(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_marks_become_a_threshold_and_a_new_session_goes_on(work: Path) -> None:
     assert truth == pytest.approx(0.9, abs=0.06)
 
 
+def test_a_later_session_wants_what_the_first_did(work: Path) -> None:
+    assert Session(str(work), 50).wanted == 0.9
+    Session(str(work), 50, 0.95)
+    assert Session(str(work), 50).wanted == 0.95
+
+
 def test_skipped_and_undone_marks_do_not_count(work: Path) -> None:
     session = Session(str(work), 50, 0.9)
     first, second = session.sample.sampled[:2]
@@ -128,6 +134,9 @@ REQUESTS = [
     ("POST", "/mark", JSON | {"Origin": "http://evil.example"}, 403),
     ("POST", "/mark", JSON | {"Host": "evil.example"}, 403),
     ("POST", "/mark", {"Content-Type": "text/plain"}, 403),
+    ("POST", "/mark", JSON | {"Content-Length": "-1"}, 403),
+    ("POST", "/mark", JSON | {"Content-Length": "many"}, 403),
+    ("POST", "/mark", JSON | {"Content-Length": "1000000000"}, 403),
 ]
 
 
