@@ -19,6 +19,7 @@ from pipelines.benchmarks.data import Texts
 
 VECTOR_ENDINGS = (".npy", ".arrow")
 _PIECE = 1 << 16  # sentences encoded at a time, which bounds memory
+_MOST_REMEMBERED = 200_000  # sentences whose vectors are looked for when another text has them, too
 Report = Callable[[str, int, int], None]  # text, sentences done, sentences in all
 
 
@@ -35,7 +36,7 @@ class VectorSource(Protocol):
 
 
 class EncodedTexts:
-    """Vectors by an encoder; a text is encoded once however many benchmarks use it, and waits in a temporary file."""
+    """Vectors by an encoder; a sentence is encoded once however many texts have it, and waits in a temporary file."""
 
     def __init__(self, encoder: Encoder, name: str, report: Report = lambda text, done, total: None) -> None:
         self.encoder = encoder
@@ -45,6 +46,7 @@ class EncodedTexts:
         self._report = report
         self._spool = tempfile.TemporaryDirectory(prefix="twinlode-eval-")
         self._known: dict[tuple[str, str | None], np.ndarray] = {}
+        self._places: dict[tuple[str, str | None], tuple[np.ndarray, int]] = {}  # of the vectors of sentences
 
     def vectors(self, texts: Texts) -> np.ndarray:
         key = texts.digest, texts.lang
@@ -57,9 +59,19 @@ class EncodedTexts:
         if not len(texts):
             return np.empty(shape, np.float32)
         stored = np.lib.format.open_memmap(path, "w+", np.float32, shape)
-        for start in range(0, len(texts), _PIECE):
-            self._report(texts.name, start, len(texts))
-            stored[start : start + _PIECE] = self.encoder.encode(texts.lines[start : start + _PIECE], texts.lang)
+        new = []
+        for row, line in enumerate(texts.lines):
+            place = self._places.get((line, texts.lang))
+            if place is None:
+                new.append(row)
+            else:
+                stored[row] = place[0][place[1]]
+        for start in range(0, len(new), _PIECE):
+            self._report(texts.name, start, len(new))
+            rows = new[start : start + _PIECE]
+            stored[rows] = self.encoder.encode([texts.lines[row] for row in rows], texts.lang)
+        if len(self._places) < _MOST_REMEMBERED:
+            self._places |= {(texts.lines[row], texts.lang): (stored, row) for row in new[:_MOST_REMEMBERED]}
         return stored
 
 

@@ -28,13 +28,23 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_text_is_encoded_once_for_each_language(checkpoint: Path) -> None:
     reported: list[str] = []
-    source = load_source(str(checkpoint), lambda text, done, total: reported.append(text))
+    totals: list[int] = []
+
+    def report(text: str, done: int, total: int) -> None:
+        reported.append(text)
+        totals.append(total)
+
+    source = load_source(str(checkpoint), report)
     assert isinstance(source, EncodedTexts)
     first = source.vectors(TEXTS)
     np.testing.assert_array_equal(first, Encoder.load(checkpoint).encode(TEXTS.lines, "de"))
     assert source.vectors(Texts("another name", TEXTS.lines, "de")) is first
     assert source.vectors(Texts("a.en", TEXTS.lines, "en")) is not first
     assert reported == ["sub/a.de", "a.en"]
+    others = ["a new sentence", *TEXTS.lines[::-1]]
+    again = source.vectors(Texts("c.de", others, "de"))
+    np.testing.assert_array_equal(again, Encoder.load(checkpoint).encode(others, "de"))
+    assert totals[-1] == 1, "the others are known"
     assert source.truncation.endswith("tokens") and len(source.fingerprint) == 32
     assert source.vectors(Texts("none", [], "de")).shape == (0, first.shape[1])
 
