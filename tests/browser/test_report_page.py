@@ -114,3 +114,20 @@ def test_a_hundred_thousand_pairs_make_no_large_page(watched: Watched, tmp_path:
     nines = sum("9" in str(number) for number in range(MANY))
     expect(page.locator(".found")).to_have_text(f"{nines:,} shown")
     assert page.evaluate("document.querySelectorAll('*').length") < 6000
+
+
+def test_rounds_are_drawn_and_chinese_is_chinese(watched: Watched, tmp_path: Path) -> None:
+    for folder, count in ((tmp_path / "work", 3), (tmp_path / "round-1" / "work", 5)):
+        pairs = [pair._replace(tgt=f"第{number}個句子") for number, pair in enumerate(pairs_of(count))]
+        write_work(folder / "en-zh", pairs, ("en", "zh"))
+    page = watched.page
+    page.goto(Path(write_report(str(tmp_path))).as_uri())
+    lines = page.locator('[data-chart="pairs"] svg .mark-group path')
+    expect(lines.first).to_be_attached()
+    assert any((path.get_attribute("d") or "").strip() for path in lines.all())
+    expect(page.locator("table.rounds tbody tr")).to_have_count(2)
+    assert page.locator("h2 + dl.tiles").count() == 2
+    expect(page.get_by_role("tab").first).to_have_text("en-zh")
+    cell = page.locator("section.mine:visible table.pairs tbody tr").first.locator("bdi").last
+    expect(cell).to_have_text("第0個句子")
+    assert cell.get_attribute("lang") == "zh"

@@ -73,6 +73,19 @@ def test_quick_keys_are_all_kept_and_end_in_a_threshold(watched: Watched, server
     assert again is not None and again.wanted == 0.99 and (again.threshold or 2) > saved.threshold
 
 
+def test_quick_keys_after_an_undo_mark_what_came_back(watched: Watched, server: ReviewServer) -> None:
+    page, sampled = watched.page, server.session.sample.sampled
+    page.goto(server.url)
+    expect(page.locator(".left")).to_have_text("0 of 40")
+    page.evaluate(
+        "for (const key of 'yyunn') document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    )
+    expect(page.locator(".left")).to_have_text("3 of 40")
+    expect(page.locator("#said")).to_contain_text("1 right, 2 wrong, 0 skipped")
+    expected = zip(sampled, ("right", "wrong", "wrong"), strict=False)
+    assert server.session.marks.verdicts() == {pair.key: verdict for pair, verdict in expected}
+
+
 def test_hostile_texts_are_texts(watched: Watched, server: ReviewServer) -> None:
     page, sampled = watched.page, server.session.sample.sampled
     hostile = {pair.src: pair.tgt for pair in HOSTILE}
