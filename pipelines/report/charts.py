@@ -176,7 +176,7 @@ def occurrences(sides: Sequence[SideHubs]) -> Spec:
 
 def over_rounds(rows: Rows, title: str, percent: bool) -> Spec:
     """A figure of each round of a loop; rows have `round`, `value` and `what`."""
-    axis = alt.Axis(format="%") if percent else alt.Axis(format=",")
+    axis = alt.Axis(format="%" if percent else ",.3~f")
     chart = (
         _chart()
         .mark_line(point=True, strokeWidth=2)
