@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 import shutil
-import threading
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -25,6 +24,7 @@ from encoder.data.readers import Group, Malformed, Triple, read_groups
 from encoder.data.store import MANIFEST, Block, Store, StoreWriter
 from encoder.errors import InputError
 from encoder.tokens import Tokens
+from encoder.workers import start_worker
 
 _BLOCK_SENTENCES = 20_000
 _STORE_VERSION = 2
@@ -204,17 +204,9 @@ _worker: tuple[Tokenizer, frozenset[int]]
 
 def _start_worker(make: Callable[[], Tokenizer], excluded: frozenset[int]) -> None:
     global _worker
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_worker()
     os.environ["OMP_NUM_THREADS"] = "1"
     _worker = (make(), excluded)
-
-
-def _end_with_parent() -> None:
-    """A pool's workers outlive a parent that is killed: they wait for work for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(block: TextBlock) -> Tokenized:

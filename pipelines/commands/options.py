@@ -47,6 +47,14 @@ def quiet_beam() -> None:
     logging.getLogger().setLevel(logging.ERROR)
 
 
+def start_quiet_worker() -> None:
+    """The same in a worker process; here, where Beam is not imported yet when the process finds this function."""
+    from encoder.workers import start_worker
+
+    start_worker()
+    quiet_beam()
+
+
 def read_filters(choice: str) -> FilterSettings:
     """`none`, `standard`, or a YAML file of filter settings."""
     from encoder.settings import load_settings

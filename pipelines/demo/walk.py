@@ -15,12 +15,13 @@ from pipelines.commands import train
 from pipelines.demo.catalogs import Pair, read_pairs
 from pipelines.demo.corpora import Corpora, show_corpora, write_corpora, write_text
 from pipelines.demo.hand import Place, say, show_commands, train_command
+from pipelines.demo.mines import mine_all
 from pipelines.demo.packages import Package, cache_folder, fetch
 from pipelines.demo.plan import Plan, round_settings, training_settings
 from pipelines.demo.round import write_mined
 from pipelines.demo.scores import Score, score, show_rounds, show_samples, show_scores
 from pipelines.export import export_pairs
-from pipelines.job import JobSettings, SideSettings, mine_corpora
+from pipelines.job import JobSettings, SideSettings
 from pipelines.readers import ReadSettings
 from pipelines.report import write_report
 from pipelines.selection import ThresholdSettings
@@ -126,15 +127,14 @@ def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
 def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
     scores = []
     refused = ""
-    for side in track(corpora, "mining", console=console):
-        try:
-            result = mine_corpora(job_settings(plan, place, side))
-        except InputError as error:  # one language whose pairs cannot be told apart does not end the demo
-            refused = f"en-{side.language}: {error}"
+    mined = mine_all([job_settings(plan, place, side) for side in corpora])
+    for side, pairs in zip(corpora, track(mined, "mining", len(corpora), console=console), strict=True):
+        if isinstance(pairs, InputError):  # one language whose pairs cannot be told apart does not end the demo
+            refused = f"en-{side.language}: {pairs}"
             console.print(refused, style="yellow", soft_wrap=True, markup=False)
             continue
-        export_pairs(result.pairs, str(place.pairs(side.language)), None, "en", side.language)
-        scores.append(score(side, result.pairs, _SAMPLES))
+        export_pairs(pairs, str(place.pairs(side.language)), None, "en", side.language)
+        scores.append(score(side, pairs, _SAMPLES))
     if not scores:
         raise InputError(f"no language could be mined ({refused})")
     return scores
