@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +24,6 @@ from encoder.tokens import Tokens
 from encoder.words import WordTable
 
 PAD_ID, UNK_ID = 0, 1
-_EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
 SPACE_PIECE = "\u2581"
 _LANGUAGE_TOKEN = re.compile(r"<2([a-z]{2,3})>")
 _TOO_HIGH = re.compile(r"Vocabulary size too high .*<= (\d+)")
@@ -171,7 +169,7 @@ class Subword:
         No piece crosses a space, so each distinct word is encoded once, remembered, and gathered by index.
         """
         if not len(sentences):
-            return _EMPTY
+            return Tokens.from_lists([])
         try:
             text = " ".join(sentences)
             if SPACE_PIECE in text:  # which SentencePiece takes for a space
@@ -185,10 +183,7 @@ class Subword:
         return Tokens(tokens.ids, tokens.offsets[first_word])
 
     def _encode_rows(self, texts: list[str], threads: int) -> Tokens:
-        rows = self._processor.encode(texts, out_type=int, num_threads=threads)
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
-        return Tokens(np.fromiter(chain.from_iterable(rows), np.int32, offsets[-1]), offsets)
+        return Tokens.from_lists(self._processor.encode(texts, out_type=int, num_threads=threads))
 
     def decode(self, tokens: Tokens) -> list[str]:
         """The segmented text of each sentence; language tokens and padding leave no trace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,9 +21,8 @@ class Tokens(NamedTuple):
     @classmethod
     def from_lists(cls, sentences: Sequence[Sequence[int]]) -> Tokens:
         offsets = np.zeros(len(sentences) + 1, np.int64)
-        np.cumsum([len(ids) for ids in sentences], out=offsets[1:])
-        flat = np.fromiter((i for ids in sentences for i in ids), np.int32, count=offsets[-1])
-        return cls(flat, offsets)
+        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=offsets[1:])
+        return cls(np.fromiter(chain.from_iterable(sentences), np.int32, offsets[-1]), offsets)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Tokens]) -> Tokens:

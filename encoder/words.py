@@ -13,7 +13,7 @@ from encoder.tokens import Tokens
 MOST_WORDS = 300_000  # remembered at a time: all but the rarest of a language
 MOST_CHARACTERS = 6_000_000  # of these words: what stands between spaces may be a sentence, as in Thai
 _LONGEST_WORD = 60
-_EMPTY = Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
+_EMPTY = Tokens.from_lists([])
 
 
 class Segmenter:

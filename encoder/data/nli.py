@@ -86,11 +86,10 @@ def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malfo
             continue
         first, *others = (item for item in found if isinstance(item, _Statement))
         for file, other in zip(files[1:], others, strict=True):
-            if first.premise.keys() & other.premise.keys():
-                lang = next(iter(first.premise.keys() & other.premise.keys()))
+            if twice := first.premise.keys() & other.premise.keys():
                 raise InputError(
-                    f"{file.name}: another file of this nli-parallel corpus is in {lang}, too; their names must tell "
-                    "languages, as multinli.train.fr.tsv does"
+                    f"{file.name}: another file of this nli-parallel corpus is in {', '.join(twice)}, too; their "
+                    "names must tell languages, as multinli.train.fr.tsv does"
                 )
             first.premise.update(other.premise)
             first.hypothesis.update(other.hypothesis)

@@ -68,7 +68,11 @@ class Bag(nn.Module):
 
 def _table(rows: int, dim: int) -> nn.EmbeddingBag:
     # Not the constructor, which would draw all of it a first time with its own spread.
-    weight = torch.empty(rows, dim).normal_(std=_START * dim**-0.5)
+    return table_of(torch.empty(rows, dim).normal_(std=_START * dim**-0.5))
+
+
+def table_of(weight: Tensor) -> nn.EmbeddingBag:
+    """Sums of rows of `weight` by `TokenBatch`."""
     return nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", include_last_offset=True)
 
 

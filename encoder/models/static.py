@@ -10,11 +10,11 @@ from typing import NamedTuple
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from encoder.errors import InputError
-from encoder.models.bag import Bag, BagSettings
+from encoder.models.bag import Bag, BagSettings, table_of
 from encoder.models.pretrained import TokenizerText
 from encoder.tokens import TokenBatch, Tokens
 
@@ -48,18 +48,24 @@ class Static(NamedTuple):
     text: StaticText
 
 
+class _Module(NamedTuple):
+    kind: str
+    path: str
+
+
 def is_static(folder: Path) -> bool:
     """Whether the first module of a sentence-transformers folder is a static embedding."""
     modules = _modules(folder)
-    return bool(modules) and modules[0].endswith("StaticEmbedding")
+    return bool(modules) and modules[0].kind == "StaticEmbedding"
 
 
 def load_static(folder: Path) -> Static:
     """Model and text side of a folder that `is_static`."""
-    kinds = [kind.rsplit(".", 1)[-1] for kind in _modules(folder)]
-    if kinds[1:] not in ([], ["Normalize"]):
-        raise InputError(f"{folder}: after static embeddings only Normalize is supported, not {', '.join(kinds[1:])}")
-    inside = folder / json.loads((folder / _MODULES).read_text("utf-8"))[0]["path"]
+    first, *more = _modules(folder)
+    after = [module.kind for module in more]
+    if after not in ([], ["Normalize"]):
+        raise InputError(f"{folder}: after static embeddings only Normalize is supported, not {', '.join(after)}")
+    inside = folder / first.path
     try:
         state = load_file(inside / _WEIGHTS)
         tokenizer = Tokenizer.from_file(str(inside / _TOKENIZER))
@@ -75,8 +81,8 @@ def load_static(folder: Path) -> Static:
             f"{inside}: {tokenizer.get_vocab_size()} tokens, but only {len(weight)} embeddings; copy the folder again"
         )
     model = StaticBag(BagSettings(dim=weight.shape[1]), 1)
-    model.tokens = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", include_last_offset=True)
-    model.normalise = kinds[1:] == ["Normalize"]
+    model.tokens = table_of(weight)
+    model.normalise = after == ["Normalize"]
     return Static(model, StaticText(tokenizer))
 
 
@@ -91,9 +97,11 @@ def _token_embeddings(state: dict[str, Tensor]) -> Tensor | None:
     return rows * state["weights"].float()[:, None] if "weights" in state else rows
 
 
-def _modules(folder: Path) -> list[str]:
+def _modules(folder: Path) -> list[_Module]:
+    """Of a sentence-transformers folder; none of any other."""
     path = folder / _MODULES
     try:
-        return [module["type"] for module in json.loads(path.read_text("utf-8"))] if path.exists() else []
-    except (ValueError, TypeError, KeyError):
+        found = json.loads(path.read_text("utf-8")) if path.exists() else []
+        return [_Module(module["type"].rsplit(".", 1)[-1], module["path"]) for module in found]
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise InputError(f"{path}: not a list of modules; copy the folder again") from None

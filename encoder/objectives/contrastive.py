@@ -113,10 +113,10 @@ class _CosineLoss(torch.autograd.Function):
 
 def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Share of left vectors whose nearest right one is their own, known translations aside."""
-    similarities = left @ right.T
+    cosines = left @ right.T
     known = rows < len(left)
-    similarities[rows[known], columns[known]] = -torch.inf
-    return (similarities.argmax(1) == torch.arange(len(left), device=left.device)).float().mean()
+    cosines[rows[known], columns[known]] = -torch.inf
+    return (cosines.argmax(1) == torch.arange(len(left), device=left.device)).float().mean()
 
 
 @in_float32

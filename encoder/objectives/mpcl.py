@@ -30,8 +30,7 @@ class MpclSettings(Settings):
     """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs.
 
     Members of a group are drawn by sentence: an assembled group may have several of one language. All groups of a
-    corpus count as one source, so `data.temperature` weighs corpora here, not languages. A warm-up is at the run's own
-    learning rate.
+    corpus count as one source, so `data.temperature` weighs corpora here, not languages.
     """
 
     kind: Literal["mpcl"] = "mpcl"

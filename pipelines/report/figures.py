@@ -80,8 +80,8 @@ def scores_of(pairs: Dataset, *, rejected: bool = False) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def sample(mine: Mine, scores: np.ndarray, most: int) -> Sample:
-    """At most `most` pairs of a mine with their texts."""
+def sample(mine: Mine, scores: np.ndarray, most: int, gold: Gold | None) -> Sample:
+    """At most `most` pairs of a mine with their texts, and what gold says of them."""
     bands = score_bands(scores)
     numbers = bands.of(scores)
     chosen = sample_bands(numbers, len(bands.counts), most, np.random.default_rng(_SEED))
@@ -91,9 +91,7 @@ def sample(mine: Mine, scores: np.ndarray, most: int) -> Sample:
         tables.append(batch.take(pa.array(inside)))
         first += len(batch)
     table = pa.concat_tables(tables) if tables else pa.table({name: pa.array([], pa.string()) for name in TEXTS})
-    right = is_gold(_texts(table), _gold_texts(mine.gold)) if mine.gold and len(table) else None
-    right = right if right is not None and right.any() else None  # gold may name sentences by other ids
-    return Sample(table, bands, numbers[chosen], right, len(scores))
+    return Sample(table, bands, numbers[chosen], gold.right[chosen] if gold else None, len(scores))
 
 
 def against_gold(mine: Mine, scores: np.ndarray) -> Gold | None:

@@ -69,38 +69,36 @@ def repeated_mines(views: Sequence[View]) -> Rounds | None:
     return Rounds(sentence, False, panels, columns, table)
 
 
-def _by_round(key: str, title: str, points: list[tuple[int, str, float]], percent: bool) -> Panel:
+def _by_round(
+    key: str, title: str, points: Sequence[tuple[int | None, str, float]], percent: bool, axis: str | None = None
+) -> Panel:
+    """A line for each name, over (round, name, value)."""
+    if not points:
+        return Panel(key, title, "No round has mined anything yet.")
     rows: Rows = [{"round": number, "value": value, "what": name} for number, name, value in points]
-    return Panel(key, title, "By round.", charts.over_rounds(rows, title.lower(), percent))
+    return Panel(key, title, "By round.", charts.over_rounds(rows, axis or title.lower(), percent))
 
 
 def _panels(rounds: list[RoundRecord], control: RoundRecord | None) -> list[Panel]:
-    scores: Rows = [
-        {"round": record.round, "value": value, "what": name}
+    scores = [
+        (record.round, name, value)
         for record in rounds
         for name, value in {**record.scores, "score": record.score}.items()
     ]
     if control is not None:
-        scores += [{"round": rounds[-1].round, "value": control.score, "what": "control, score"}]
-    pairs: Rows = [
-        {"round": record.round, "value": mined.selected, "what": mined.pair}
-        for record in rounds
-        for mined in record.mined
-    ]
-    precision: Rows = [
-        {"round": record.round, "value": value, "what": name}
+        scores.append((rounds[-1].round, "control, score", control.score))
+    pairs = [(record.round, mined.pair, mined.selected) for record in rounds for mined in record.mined]
+    precision = [
+        (record.round, name, value)
         for record in rounds
         for name, value in (("estimate", record.estimated_precision), ("truth", record.true_precision))
         if value is not None
     ]
-    panels = [Panel("scores", "Held-out scores", "By round.", charts.over_rounds(scores, "score", False))]
-    for key, title, rows, percent in (
-        ("pairs", "Pairs mined", pairs, False),
-        ("precision", "Precision", precision, True),
-    ):
-        spec = charts.over_rounds(rows, title.lower(), percent) if rows else None
-        panels.append(Panel(key, title, "By round." if rows else "No round has mined anything yet.", spec))
-    return panels
+    return [
+        _by_round("scores", "Held-out scores", scores, False, "score"),
+        _by_round("pairs", "Pairs mined", pairs, False),
+        _by_round("precision", "Precision", precision, True),
+    ]
 
 
 def _row(record: RoundRecord, columns: list[str]) -> list[str]:

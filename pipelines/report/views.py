@@ -62,8 +62,8 @@ class View(NamedTuple):
 def view(mine: Mine, most_pairs: int) -> View:
     """Read a mine and draw it."""
     scores = scores_of(mine.pairs)
-    chosen = sample(mine, scores, most_pairs)
     gold = against_gold(mine, scores)
+    chosen = sample(mine, scores, most_pairs, gold)
     hubs, stages = find_hubs(mine), funnel(mine)
     panels = [
         _histogram(mine, scores, gold),
