@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import rjieba
+from opencc import OpenCC
 
 from encoder.errors import InputError
 from encoder.languages import canonical
@@ -24,13 +25,16 @@ _LATIN_WORD = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
 _LATIN_RUN = re.compile(r"[a-zA-Z0-9][-+#&._%]|[-+#&._%][-+#&._%a-zA-Z0-9]")
 
 
-def segment(sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False) -> list[str]:
+def segment(
+    sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False, simplified: bool = False
+) -> list[str]:
     """Each sentence as tokens joined by single spaces; no character is lost but white space.
 
     Languages without rules of their own, and None, are segmented as English is. `jumanpp` has Japanese
-    segmented by the Juman++ program (as in EMS) in place of MeCab.
+    segmented by the Juman++ program (as in EMS) in place of MeCab. `simplified` has traditional Chinese written in
+    simplified characters first: the words that jieba knows, and one spelling for both.
     """
-    cut = by_word(lang, jumanpp=jumanpp)
+    cut = by_word(lang, jumanpp=jumanpp, simplified=simplified)
     if cut is None:
         return _jumanpp(sentences)
     known = _remembered(cut)
@@ -41,17 +45,19 @@ def segment(sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False
         raise
 
 
-def by_word(lang: str | None, *, jumanpp: bool = False) -> Segmenter | None:
+def by_word(lang: str | None, *, jumanpp: bool = False, simplified: bool = False) -> Segmenter | None:
     """The segmenter of a language; None for Juman++, which wants many sentences at a time."""
     code = canonical(lang) if lang is not None else "en"
-    return None if code == "ja" and jumanpp else segmenter(code)
+    if code == "ja" and jumanpp:
+        return None
+    return segmenter(code, simplified=simplified and code in CHINESE)
 
 
 @cache
-def segmenter(code: str) -> Segmenter:
+def segmenter(code: str, *, simplified: bool = False) -> Segmenter:
     """The segmenter of a canonical language code; never pickled, so that each process makes its own."""
     if code in CHINESE:
-        return _Jieba()
+        return _SimplifyingJieba() if simplified else _Jieba()
     if code == "ja":
         return _Mecab()
     return Segmenter() if code in UNSEGMENTED else Moses(code)
@@ -69,6 +75,14 @@ class _Jieba(Segmenter):
 
     def tokens(self, word: str) -> str:
         return " ".join(word.split())
+
+
+class _SimplifyingJieba(_Jieba):
+    def __init__(self) -> None:
+        self._simplified = OpenCC("t2s").convert
+
+    def words(self, sentence: str) -> list[str]:
+        return super().words(self._simplified(sentence))
 
 
 def _as_jieba(word: str) -> Sequence[str]:

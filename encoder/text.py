@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from encoder.errors import InputError
 from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text
@@ -25,7 +25,14 @@ class TextSettings(BaseModel):
     normalise: NormaliseSettings = NormaliseSettings()
     segment: bool = True
     jumanpp: bool = False
+    simplified_chinese: bool = Field(False, description="Write traditional Chinese in simplified characters.")
     max_tokens: int = Field(120, ge=1)
+
+    @model_validator(mode="after")
+    def _segmenter_simplifies(self) -> TextSettings:
+        if self.simplified_chinese and not self.segment:
+            raise ValueError("simplified_chinese is a step of segmentation; switch on segment, or leave both off")
+        return self
 
 
 def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) -> list[str]:
@@ -36,7 +43,7 @@ def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) 
     if not settings.segment:
         return normalise(sentences, settings.normalise)
     cased = normalise(sentences, settings.normalise.model_copy(update={"lowercase": False}))
-    segmented = segment(cased, lang, jumanpp=settings.jumanpp)
+    segmented = segment(cased, lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
     return lowercase(segmented) if settings.normalise.lowercase else segmented
 
 
@@ -63,15 +70,18 @@ class TextEncoder:
         """
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences, not one string; write [sentence]")
-        cut = by_word(lang, jumanpp=self.settings.jumanpp) if self.settings.segment else None
+        settings = self.settings
+        cut = None
+        if settings.segment:
+            cut = by_word(lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
         try:
             tokens = self._gather(normalise(sentences, self._cased), cut) if cut is not None else None
         except (TypeError, UnicodeEncodeError, InputError):
             require_text(sentences)
             raise
         if tokens is None:
-            tokens = self.subword.encode(prepare(sentences, lang, self.settings), threads=self.threads)
-        return tokens.truncate(self.settings.max_tokens)
+            tokens = self.subword.encode(prepare(sentences, lang, settings), threads=self.threads)
+        return tokens.truncate(settings.max_tokens)
 
     def _gather(self, sentences: Sequence[str], cut: Segmenter) -> Tokens | None:
         if any(SPACE_PIECE in sentence for sentence in sentences):  # which SentencePiece takes for a space

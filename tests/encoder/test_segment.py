@@ -30,6 +30,19 @@ def test_each_language_its_segmenter(lang: str | None, sentence: str, expected: 
     assert segment([sentence, ""], lang) == [expected, ""]
 
 
+@pytest.mark.parametrize("lang", ["zh", "yue", "zh-TW"])
+def test_traditional_chinese_in_simplified_characters(lang: str) -> None:
+    traditional, simplified = "我們在圖書館裡學習漢語。", "我们在图书馆里学习汉语。"
+    assert segment([traditional, simplified], lang, simplified=True) == segment([simplified] * 2, lang)
+    assert segment([traditional], lang) != segment([simplified], lang)
+    assert segment(["頭髮 和 發展 os.path\0"], lang, simplified=True) == segment(["头发 和 发展 os.path\0"], lang)
+
+
+def test_other_languages_keep_their_characters() -> None:
+    for lang in ("ja", "ko", "de", None):
+        assert segment(["図書館の學習"], lang, simplified=True) == segment(["図書館の學習"], lang)
+
+
 def test_segmenter_is_made_once() -> None:
     assert segmenter("de") is segmenter("de")
 

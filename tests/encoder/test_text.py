@@ -21,6 +21,15 @@ def subword(tmp_path_factory: pytest.TempPathFactory) -> Subword:
     return Subword.load(path)
 
 
+def test_simplified_chinese_has_one_spelling(subword: Subword) -> None:
+    settings = TextSettings(simplified_chinese=True)
+    one = TextEncoder(settings, subword).encode(["圖書館", "图书馆"], "zh")
+    assert prepare(["圖書館", "图书馆"], "zh", settings) == ["图书馆"] * 2
+    assert np.array_equal(*np.split(one.ids, 2))
+    with pytest.raises(ValueError, match="switch on segment"):
+        TextSettings(simplified_chinese=True, segment=False)
+
+
 def test_prepare_lowers_after_it_segments() -> None:
     assert prepare(SENTENCES, "en", TextSettings()) == [
         "the stone , it 's red .",
