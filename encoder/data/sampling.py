@@ -17,6 +17,7 @@ from encoder.errors import InputError
 from encoder.settings import Settings
 
 _POOL = 65536  # examples drawn at a time: spreads the cost of drawing, and gives length buckets something to sort
+_KINDRED_POOL = 1 << 20  # the more there are to choose from, the closer the kinship
 _EMPTY_POOLS = 20
 
 
@@ -30,6 +31,7 @@ class BatchSettings(Settings):
     tokens: int | None = Field(None, ge=64, description="Padded tokens of one batch, over all processes.")
     bucket: bool = Field(False, description="Batches of sentences of similar length; `tokens` implies it.")
     alike: bool = Field(False, description="Batches of one corpus and language pair where it can be: harder negatives.")
+    kindred: bool = Field(False, description="Alike batches of sentences that share words: harder still.")
     max_tokens: int = Field(120, ge=1, description="Sentences are cut here.")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up for one update.")
     chunk: int = Field(0, ge=0, description="Gradient cache: sentences encoded at a time; 0 encodes all at once.")
@@ -38,6 +40,8 @@ class BatchSettings(Settings):
     def _sorted_one_way(self) -> BatchSettings:
         if self.alike and (self.bucket or self.tokens):
             raise ValueError("batches are either alike or of similar length; drop `alike`, or `bucket` and `tokens`")
+        if self.kindred and not self.alike:
+            raise ValueError("kindred sentences are looked for within a corpus and language pair; set `alike`, too")
         return self
 
 
@@ -83,7 +87,8 @@ class Sampler:
         self._settings, self._seed, self._processes = settings, seed, processes
         self.total = sum(len(source.rows) for source in examples.sources)
         self._most = min(settings.pairs, self.total)
-        self._pool = self._most * max(1, min(_POOL, self.total) // self._most)
+        pool = min(_KINDRED_POOL if settings.kindred else _POOL, self.total)
+        self._pool = self._most * max(1, pool // self._most)
 
     def start(self) -> SamplerState:
         return SamplerState(0, 0, (0,) * len(self.examples.sources))
@@ -108,11 +113,27 @@ class Sampler:
         rng = np.random.default_rng([self._seed, state.pool])
         counts = rng.multinomial(self._pool, self._probabilities)
         parts = [self._draw(n, state.drawn[n], int(count)) for n, count in enumerate(counts) if count]
+        if self._settings.kindred:
+            parts = [self._by_kinship(part, rng) for part in parts]
         rows = np.concatenate(parts)
         if not self._settings.alike:
             rows = rows[rng.permutation(len(rows))]
         drawn = tuple(int(before + count) for before, count in zip(state.drawn, counts, strict=True))
         return rows[~self.examples.repeats(rows, self._held_out)], drawn
+
+    def _by_kinship(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """`rows` with those beside each other whose first sentences share a token, each time by other tokens.
+
+        A sentence goes by its first token in a random order of the vocabulary that prefers rare ones: the more two have
+        in common, the likelier they go by the same (weighted MinHash).
+        """
+        tokens = self._store.take(self.examples.sentences(rows)[:, 0], self._settings.max_tokens)
+        count = np.bincount(tokens.ids)
+        rank = np.argsort(np.argsort(rng.standard_exponential(len(count)) * np.sqrt(count)))
+        goes_by = np.full(len(rows), len(rank))
+        filled = tokens.lengths > 0
+        goes_by[filled] = np.minimum.reduceat(rank[tokens.ids], tokens.offsets[:-1][filled])
+        return rows[np.argsort(goes_by, kind="stable")]
 
     def _draw(self, number: int, first: int, count: int) -> np.ndarray:
         everything = self.examples.sources[number].rows

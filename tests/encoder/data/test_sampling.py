@@ -18,12 +18,12 @@ from encoder.errors import InputError
 from encoder.tokens import Tokens
 
 
-def make_store(folder: Path, sizes: dict[str, int], seed: int = 0) -> Store:
-    """Pairs of English with each language, every sentence different and 1 to 20 tokens long."""
-    rng = np.random.default_rng(seed)
+def make_store(folder: Path, sizes: dict[str, int], vocabulary: int = 10_000, shortest: int = 1) -> Store:
+    """Pairs of English with each language, every sentence different and up to 20 tokens long."""
+    rng = np.random.default_rng(0)
     writer = StoreWriter(folder, "english")
     for corpus, (lang, count) in enumerate(sizes.items()):
-        lists = [rng.integers(0, 10_000, rng.integers(1, 20)).tolist() for _ in range(2 * count)]
+        lists = [rng.integers(0, vocabulary, rng.integers(shortest, 20)).tolist() for _ in range(2 * count)]
         languages = np.tile(np.array([0, 1], np.int16), count)
         writer.add(corpus, Block(Tokens.from_lists(lists), ("en", lang), languages, np.full(count, 2)))
     writer.finish({})
@@ -64,7 +64,13 @@ def test_one_epoch_sees_every_pair_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"pairs": 50}, {"pairs": 50, "tokens": 600}, {"pairs": 50, "bucket": True}, {"pairs": 50, "alike": True}],
+    [
+        {"pairs": 50},
+        {"pairs": 50, "tokens": 600},
+        {"pairs": 50, "bucket": True},
+        {"pairs": 50, "alike": True},
+        {"pairs": 50, "alike": True, "kindred": True},
+    ],
 )
 def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict[str, object]) -> None:
     store = make_store(tmp_path, {"de": 700, "fr": 300})
@@ -86,6 +92,21 @@ def test_batches_alike_are_of_one_source_where_it_can_be(tmp_path: Path) -> None
         languages[alike] = [len(np.unique(store.language[batch.rows[:, :2]])) - 1 for batch in epoch]
     assert np.mean(languages[False]) > 2
     assert np.sum(np.array(languages[True]) > 1) <= 2  # where one source ends and the next begins
+
+
+def test_kindred_batches_share_words(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {"de": 800}, vocabulary=300, shortest=0)
+    repeats = {}
+    for kindred in (False, True):
+        sampler = make_sampler(store, pairs=40, alike=True, kindred=kindred)
+        drawn = list(islice(sampler.batches(sampler.start()), 40))
+        for epoch in (drawn[:20], drawn[20:]):
+            assert sorted(np.concatenate([batch.rows for batch in epoch])[:, 2]) == list(range(800))
+        commonest = [np.bincount(store.take(batch.rows[:, 0], 20).ids).max() for batch in drawn]
+        repeats[kindred] = np.median(commonest)
+    assert repeats[True] > 1.5 * repeats[False]
+    with pytest.raises(ValueError, match="set `alike`"):
+        BatchSettings(kindred=True)
 
 
 def test_token_budget_and_equal_shares(tmp_path: Path) -> None:
