@@ -39,6 +39,8 @@ _CONCERNED = re.compile(
     rf"|(?<=[\d{_CASELESS}]\.) |(?<=\.)(?:\w+\.(?![\w.'`,-])|[{_CASELESS}])|(?<=,)(?<!\d,)\d|(?<=\d)[{_CASELESS}]"
     rf"|(?<=[{_CASELESS}]\d))"
 )
+_STOP = re.compile(r"\. (?=(.))")
+_FOLLOWED = "\x1f"  # white space, so in no word
 _APOSTROPHE_BEFORE_NO_LETTER = re.compile(r"'(?![^\W\d_])")
 
 
@@ -54,8 +56,8 @@ class Moses(Segmenter):
     """The Moses tokenizer of one language.
 
     A word is tokenized the same wherever it stands, but for a full stop at its end, which falls off or not by the first
-    character of the next word. So that nothing else matters, such a word is given as itself, a space, and a letter or
-    figure to stand for what follows.
+    character of the next word. So that nothing else matters, such a word is given with a letter or figure to stand for
+    what follows.
     """
 
     def __init__(self, lang: str) -> None:
@@ -70,19 +72,15 @@ class Moses(Segmenter):
         elif lang in ("fr", "it"):
             self._apostrophes = _isolated_before_no_letter
 
-    def words(self, sentence: str) -> list[str]:
-        """What stands between spaces."""
-        words = sentence.split()
-        if ". " not in sentence:
-            return words
-        following = zip(words, [*words[1:], ""], strict=True)
-        return [f"{word} {_kind(after)}" if after and word[-1] == "." else word for word, after in following]
+    def spaced(self, sentence: str) -> str:
+        return _STOP.sub(_with_what_follows, sentence) if ". " in sentence else sentence
 
     def tokens(self, word: str) -> str:
-        """The tokens of one of the `words`, joined by single spaces."""
         if word.isalpha():
             return word
-        return self._tokenize(word)[:-2] if " " in word else self._tokenize(word)
+        if _FOLLOWED in word:
+            return self._tokenize(word.replace(_FOLLOWED, " "))[:-2]
+        return self._tokenize(word)
 
     def _tokenize(self, text: str) -> str:
         spaced = self._apostrophes(text) if self._apostrophes and "'" in text else text
@@ -109,9 +107,10 @@ class Moses(Segmenter):
         return tokens if _same_characters(tokens, plain) else plain
 
 
-def _kind(word: str) -> str:
-    """What Moses wants to know of a word after a full stop: whether it begins in lower case, or with a figure."""
-    return "a" if word[0].islower() else "0" if word[0].isdigit() else "A"
+def _with_what_follows(stop: re.Match[str]) -> str:
+    """What Moses wants to know of the word after a full stop: whether it begins in lower case, or with a figure."""
+    first = stop[1]
+    return f".{_FOLLOWED}{'a' if first.islower() else '0' if first.isdigit() else 'A'} "
 
 
 def _stop_after_dotted(found: re.Match[str]) -> str:

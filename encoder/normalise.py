@@ -54,16 +54,19 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
                 text if text.isascii() else _VOWEL_MARKS.sub("", text).translate(_ARABIC_LETTERS) for text in texts
             ]
         if settings.whitespace:
-            texts = [text if _has_single_spaces(text) else " ".join(text.split()) for text in texts]
+            texts = single_spaced(texts)
         return lowercase(texts) if settings.lowercase else texts
     except AttributeError:
         require_text(sentences)
         raise
 
 
-def _has_single_spaces(text: str) -> bool:
-    """Whether white space is single spaces between words: no other white space is printable."""
-    return text.isprintable() and "  " not in text and text.strip() is text
+def single_spaced(sentences: Sequence[str]) -> list[str]:
+    """Sentences whose white space is single spaces between words; no other white space is printable."""
+    return [
+        text if text.isprintable() and "  " not in text and text.strip() is text else " ".join(text.split())
+        for text in sentences
+    ]
 
 
 def lowercase(sentences: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from opencc import OpenCC
 from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.moses import Moses
-from encoder.normalise import require_text
+from encoder.normalise import require_text, single_spaced
 from encoder.words import Remembered, Segmenter
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
@@ -39,7 +39,8 @@ def segment(
         return _jumanpp(sentences)
     known = _remembered(cut)
     try:
-        return [" ".join(filter(None, map(known.__getitem__, cut.words(sentence)))) for sentence in sentences]
+        spaced = map(cut.spaced, single_spaced(sentences))
+        return [" ".join(filter(None, map(known.__getitem__, sentence.split(" ")))) for sentence in spaced]
     except (AttributeError, TypeError, UnicodeEncodeError):
         require_text(sentences)
         raise
@@ -69,20 +70,17 @@ def _remembered(cut: Segmenter) -> Remembered:
 
 
 class _Jieba(Segmenter):
-    def words(self, sentence: str) -> list[str]:
+    def spaced(self, sentence: str) -> str:
         words = rjieba.cut(sentence)
-        return [part for word in words for part in _as_jieba(word)] if _LATIN_RUN.search(sentence) else words
-
-    def tokens(self, word: str) -> str:
-        return " ".join(word.split())
+        return " ".join([part for word in words for part in _as_jieba(word)] if _LATIN_RUN.search(sentence) else words)
 
 
 class _SimplifyingJieba(_Jieba):
     def __init__(self) -> None:
         self._simplified = OpenCC("t2s").convert
 
-    def words(self, sentence: str) -> list[str]:
-        return super().words(self._simplified(sentence))
+    def spaced(self, sentence: str) -> str:
+        return super().spaced(self._simplified(sentence))
 
 
 def _as_jieba(word: str) -> Sequence[str]:
@@ -98,8 +96,8 @@ class _Mecab(Segmenter):
 
         self._tagger = fugashi.Tagger("-Owakati")
 
-    def words(self, sentence: str) -> list[str]:
-        return self._tagger.parse(sentence.replace("\0", " ")).split()  # MeCab reads a byte stream: NUL would end it
+    def spaced(self, sentence: str) -> str:
+        return self._tagger.parse(sentence.replace("\0", " ")).rstrip()  # MeCab reads a byte stream: NUL would end it
 
 
 def _jumanpp(sentences: Sequence[str]) -> list[str]:

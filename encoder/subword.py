@@ -168,19 +168,13 @@ class Subword:
 
         No piece crosses a space, so each distinct word is encoded once, remembered, and gathered by index.
         """
-        if not len(sentences):
-            return Tokens.from_lists([])
         try:
-            text = " ".join(sentences)
-            if SPACE_PIECE in text:  # which SentencePiece takes for a space
+            if any(SPACE_PIECE in sentence for sentence in sentences):  # which SentencePiece takes for a space
                 return self._encode_rows(list(sentences), threads)
-            tokens = self._words.gather(text.split(" "), partial(self._encode_rows, threads=threads))
-        except TypeError:
+            return self._words.encode(sentences, partial(self._encode_rows, threads=threads))
+        except (TypeError, UnicodeEncodeError):
             require_text(sentences)
             raise
-        first_word = np.zeros(len(sentences) + 1, np.int64)
-        np.cumsum([sentence.count(" ") + 1 for sentence in sentences], out=first_word[1:])
-        return Tokens(tokens.ids, tokens.offsets[first_word])
 
     def _encode_rows(self, texts: list[str], threads: int) -> Tokens:
         return Tokens.from_lists(self._processor.encode(texts, out_type=int, num_threads=threads))

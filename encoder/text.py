@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from encoder.errors import InputError
@@ -57,7 +55,7 @@ class TextEncoder:
         self.settings = settings
         self.subword = subword
         self.threads = threads
-        self._cased = settings.normalise.model_copy(update={"lowercase": False})
+        self._cased = settings.normalise.model_copy(update={"lowercase": False, "whitespace": True})
         self._known: dict[Segmenter, WordTable] = {}
 
     def __reduce__(self) -> tuple[partial[TextEncoder], tuple[()]]:
@@ -86,12 +84,8 @@ class TextEncoder:
     def _gather(self, sentences: Sequence[str], cut: Segmenter) -> Tokens | None:
         if any(SPACE_PIECE in sentence for sentence in sentences):  # which SentencePiece takes for a space
             return None
-        words = [cut.words(sentence) for sentence in sentences]
-        first = np.zeros(len(words) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=first[1:])
         known = self._known.setdefault(cut, WordTable())
-        tokens = known.gather(list(chain.from_iterable(words)), partial(self._encode_words, cut))
-        return Tokens(tokens.ids, tokens.offsets[first])
+        return known.encode(list(map(cut.spaced, sentences)), partial(self._encode_words, cut))
 
     def _encode_words(self, cut: Segmenter, words: list[str]) -> Tokens:
         segmented = [cut.tokens(word) for word in words]

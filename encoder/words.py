@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import Lock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from encoder.tokens import Tokens
 
@@ -17,14 +19,17 @@ _EMPTY = Tokens.from_lists([])
 
 
 class Segmenter:
-    """Segments sentences in two steps, of which the second can be remembered; here as white space has it."""
+    """Segments sentences in two steps, of which the second can be remembered; here as spaces have it."""
 
-    def words(self, sentence: str) -> list[str]:
-        """What the sentence is made of; the tokens of one word do not depend on the others."""
-        return sentence.split()
+    def spaced(self, sentence: str) -> str:
+        """The words of a sentence whose white space is single spaces, with a space between any two, some of them empty.
+
+        The tokens of one word do not depend on the others.
+        """
+        return sentence
 
     def tokens(self, word: str) -> str:
-        """The tokens of one of the words, joined by single spaces; white space has none."""
+        """The tokens of one of the words, joined by single spaces."""
         return word
 
 
@@ -52,8 +57,15 @@ class WordTable:
         self._characters = 0
         self._lock = Lock()
 
+    def encode(self, texts: Sequence[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
+        """The ids of each text, whose words have one space between them; `encode` is asked for new words, together."""
+        words = pc.split_pattern(pa.array(texts, pa.large_string()), " ")
+        distinct = words.values.dictionary_encode()  # by arrow, as most words of a text are in it many times
+        tokens = self.gather(distinct.dictionary.to_pylist(), encode).take(distinct.indices.to_numpy())
+        return Tokens(tokens.ids, tokens.offsets[words.offsets.to_numpy()])
+
     def gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
-        """The ids of each word, in order; `encode` is asked for the new ones, together."""
+        """The ids of each word, in order."""
         with self._lock:
             rows = list(map(self._row.get, words))
             if None in rows:

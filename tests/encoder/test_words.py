@@ -30,6 +30,12 @@ def test_each_word_is_encoded_once() -> None:
     assert asked == ["a", "bc", "", "d"]
 
 
+def test_texts_are_their_words() -> None:
+    table = WordTable()
+    assert rows(table.encode(["a bc a", "", "  d ", "bc"], encode)) == ["abca", "", "d", "bc"]
+    assert len(table.encode([], encode).offsets) == 1
+
+
 @pytest.mark.parametrize(("limit", "value"), [("MOST_WORDS", 5), ("MOST_CHARACTERS", 12)])
 def test_a_full_table_begins_again(monkeypatch: pytest.MonkeyPatch, limit: str, value: int) -> None:
     monkeypatch.setattr(words, limit, value)
