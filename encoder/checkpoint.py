@@ -121,8 +121,21 @@ def _swap(temporary: Path, folder: Path) -> None:
         raise InputError(f"{folder} holds something that is not a checkpoint; choose another folder")
     old = temporary.with_suffix(".old")
     folder.rename(old)
-    temporary.rename(folder)
+    try:
+        temporary.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
     shutil.rmtree(old)
+
+
+def restore_checkpoint(folder: Path) -> None:
+    """Put a checkpoint back in its place that a kill left aside between the two renames of a save."""
+    aside = list(folder.parent.glob(f".{folder.name}.*.old"))
+    if aside and not folder.exists():
+        aside.pop().rename(folder)
+    for old in aside:
+        shutil.rmtree(old)
 
 
 def content_fingerprint(folder: Path) -> str:
@@ -148,8 +161,11 @@ def is_checkpoint(folder: str | Path) -> bool:
     return (Path(folder) / CONFIG).is_file()
 
 
-def load_checkpoint(folder: str | Path) -> Checkpoint:
-    """The encoder in a local folder or under any fsspec URL, checked against its fingerprint."""
+def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> Checkpoint:
+    """The encoder in a local folder or under any fsspec URL, checked against its fingerprint.
+
+    One that runs Python code of its own is refused without `trust_remote_code`, whatever its settings say.
+    """
     path = local_copy(str(folder))
     settings = _read_settings(path)
     needed = [WEIGHTS, METRICS, FINGERPRINT]
@@ -162,7 +178,7 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         raise InputError(
             f"{folder}: its files do not fit its fingerprint, so some are damaged or edited; copy it again"
         )
-    model, text = _rebuild(path, settings)
+    model, text = _rebuild(path, settings, trust_remote_code)
     try:
         load_model(model, str(path / WEIGHTS))
     except (SafetensorError, RuntimeError) as error:
@@ -188,9 +204,15 @@ def _read_settings(path: Path) -> CheckpointSettings:
     return validate_settings(CheckpointSettings, tree, str(path / CONFIG))
 
 
-def _rebuild(path: Path, settings: CheckpointSettings) -> tuple[SentenceModel, TextEncoder | TokenizerText]:
+def _rebuild(
+    path: Path, settings: CheckpointSettings, trust_remote_code: bool
+) -> tuple[SentenceModel, TextEncoder | TokenizerText]:
     """The network without its weights, and what makes its tokens."""
     if isinstance(settings.model, PretrainedSettings):
+        if settings.model.trust_remote_code and not trust_remote_code:
+            raise InputError(
+                f"{path}: this encoder brings Python code; if you trust it, load it with trust_remote_code=True"
+            )
         model = Pretrained.empty(settings.model, path / PRETRAINED)
         return model, model.text
     subword = Subword.load(path / SUBWORD)

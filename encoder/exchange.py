@@ -34,11 +34,15 @@ _INNER = "0_Twinlode"  # the checkpoint inside a folder that needs twinlode to b
 
 
 class Exported(NamedTuple):
-    """`standard` folders need nothing but their own library; the others need twinlode and `trust_remote_code=True`."""
+    """`standard` folders need nothing but their own library; the others need twinlode and `trust_remote_code=True`.
+
+    One that `segments` words takes `encode(sentences, lang="zh")`, and cuts as English what has no `lang`.
+    """
 
     folder: Path
     architecture: str
     standard: bool
+    segments: bool
 
 
 class Imported(NamedTuple):
@@ -47,13 +51,14 @@ class Imported(NamedTuple):
     fingerprint: str
 
 
-def export_encoder(source: str, form: Format, out: str | Path) -> Exported:
+def export_encoder(source: str, form: Format, out: str | Path, *, trust_remote_code: bool = False) -> Exported:
     """Write a checkpoint as a folder that `SentenceTransformer(out)` or `AutoModel.from_pretrained(out)` loads."""
     path = local_copy(source)
-    found = load_checkpoint(path)
+    found = load_checkpoint(path, trust_remote_code=trust_remote_code)
     architecture, write = _writer(found, form, path)
     _write_folder(Path(out), write)
-    return Exported(Path(out), architecture, standard=architecture != "twinlode")
+    segments = isinstance(found.text, TextEncoder) and found.text.settings.segment
+    return Exported(Path(out), architecture, standard=architecture != "twinlode", segments=segments)
 
 
 def _writer(found: Checkpoint, form: Format, path: Path) -> tuple[str, Callable[[Path], None]]:

@@ -12,9 +12,10 @@ from encoder.tokens import TokenBatch
 
 
 class TwinlodeModule(InputModule):
-    """A checkpoint folder behind `preprocess` and `forward`; sentences are segmented as for `lang=None`."""
+    """A checkpoint folder behind `preprocess` and `forward`; `encode(sentences, lang="zh")` picks the segmentation."""
 
     save_in_root = False
+    forward_kwargs = {"lang"}  # noqa: RUF012 - sentence-transformers lets through what is named here, to both methods
 
     def __init__(self, folder: str) -> None:
         super().__init__()
@@ -24,8 +25,8 @@ class TwinlodeModule(InputModule):
         self.text = found.text
         self.tokenizer = None  # type: ignore[assignment]
 
-    def preprocess(self, inputs: Any, prompt: str | None = None, **_: Any) -> dict[str, Any]:
-        tokens = self.text.encode([(prompt or "") + text for text in inputs], None)
+    def preprocess(self, inputs: Any, prompt: str | None = None, lang: str | None = None, **_: Any) -> dict[str, Any]:
+        tokens = self.text.encode([(prompt or "") + text for text in inputs], lang)
         limit = self.model.max_tokens
         ids, offsets = (tokens.truncate(limit) if limit else tokens).batch()
         return {"input_ids": ids, "offsets": offsets}

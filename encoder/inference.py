@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,14 +66,22 @@ class Encoder:
         self.counters = Counters()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None) -> Encoder:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        device: str = "auto",
+        threads: int | None = None,
+        *,
+        trust_remote_code: bool = False,
+    ) -> Encoder:
         """A twinlode checkpoint (folder or URL), a sentence-transformers or Hugging Face folder, or a hub id.
 
-        `threads` bounds the CPU cores in use; by default what torch would use.
+        `threads` bounds the CPU cores in use; by default what torch would use. Python code that comes with a model
+        is run only with `trust_remote_code`.
         """
         source = os.fspath(path)
         if "://" in source or is_checkpoint(source):
-            found = load_checkpoint(local_copy(source))
+            found = load_checkpoint(local_copy(source), trust_remote_code=trust_remote_code)
             return cls(
                 found.model,
                 found.text,
@@ -81,7 +90,8 @@ class Encoder:
                 device=device,
                 threads=threads,
             )
-        return cls.from_pretrained(PretrainedSettings(source=source), device=device, threads=threads)
+        settings = PretrainedSettings(source=source, trust_remote_code=trust_remote_code)
+        return cls.from_pretrained(settings, device=device, threads=threads)
 
     @classmethod
     def from_pretrained(cls, settings: PretrainedSettings, device: str = "auto", threads: int | None = None) -> Encoder:
@@ -113,6 +123,8 @@ class Encoder:
         """Token ids, truncated to what the model takes; `lang` picks the segmentation."""
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences and was given one string; write encode([sentence])")
+        if lang is None and isinstance(self.text, TextEncoder) and self.text.settings.segment:
+            warnings.warn("without lang=, sentences are segmented as English ones are", stacklevel=3)
         tokens = self.text.encode(sentences, lang)
         return tokens.truncate(self.model.max_tokens) if self.model.max_tokens else tokens
 

@@ -18,10 +18,10 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff]"
 )
-_VOWEL_MARKS = re.compile(
+VOWEL_MARKS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
-_ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
+ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
 LAST_LETTER = 0x3FFFF  # the planes above have no letters, marks or forms of letters, and take seconds to look through
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
@@ -50,9 +50,7 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
         if settings.nfkc:
             texts = [text if text.isascii() else _compose(text) for text in texts]
         if settings.vowel_marks:
-            texts = [
-                text if text.isascii() else _VOWEL_MARKS.sub("", text).translate(_ARABIC_LETTERS) for text in texts
-            ]
+            texts = [text if text.isascii() else VOWEL_MARKS.sub("", text).translate(ARABIC_LETTERS) for text in texts]
         if settings.whitespace:
             texts = single_spaced(texts)
         return lowercase(texts) if settings.lowercase else texts
@@ -62,7 +60,7 @@ def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str
 
 
 def single_spaced(sentences: Sequence[str]) -> list[str]:
-    """Sentences whose white space is single spaces between words; no other white space is printable."""
+    """Each sentence with single spaces between its words for white space, no other kind of which is printable."""
     return [
         text if text.isprintable() and "  " not in text and text.strip() is text else " ".join(text.split())
         for text in sentences

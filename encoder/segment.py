@@ -28,7 +28,7 @@ _LATIN_RUN = re.compile(r"[a-zA-Z0-9][-+#&._%]|[-+#&._%][-+#&._%a-zA-Z0-9]")
 def segment(
     sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False, simplified: bool = False
 ) -> list[str]:
-    """Each sentence as tokens joined by single spaces; no character is lost but white space.
+    """Each sentence as tokens joined by single spaces; but by `simplified`, nothing but white space is changed.
 
     Languages without rules of their own, and None, are segmented as English is. `jumanpp` has Japanese
     segmented by the Juman++ program (as in EMS) in place of MeCab. `simplified` has traditional Chinese written in
@@ -51,12 +51,12 @@ def by_word(lang: str | None, *, jumanpp: bool = False, simplified: bool = False
     code = canonical(lang) if lang is not None else "en"
     if code == "ja" and jumanpp:
         return None
-    return segmenter(code, simplified=simplified and code in CHINESE)
+    return _segmenter(code, simplified and code in CHINESE)
 
 
 @cache
-def segmenter(code: str, *, simplified: bool = False) -> Segmenter:
-    """The segmenter of a canonical language code; never pickled, so that each process makes its own."""
+def _segmenter(code: str, simplified: bool) -> Segmenter:
+    """Made once for a canonical language code, and never pickled, so that each process makes its own."""
     if code in CHINESE:
         return _SimplifyingJieba() if simplified else _Jieba()
     if code == "ja":
@@ -97,7 +97,7 @@ class _Mecab(Segmenter):
         self._tagger = fugashi.Tagger("-Owakati")
 
     def spaced(self, sentence: str) -> str:
-        return self._tagger.parse(sentence.replace("\0", " ")).rstrip()  # MeCab reads a byte stream: NUL would end it
+        return self._tagger.parse(sentence.replace("\0", " "))  # MeCab reads a byte stream: NUL would end it
 
 
 def _jumanpp(sentences: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from encoder.normalise import NormaliseSettings, safe_forms
+from encoder.normalise import ARABIC_LETTERS, VOWEL_MARKS, NormaliseSettings, safe_forms
 from encoder.subword import PAD_ID, UNK_ID, Subword
 
 # encoder.normalise's control characters without lone surrogates, which no UTF-8 text of a tokenizer can hold
@@ -14,6 +14,7 @@ _CONTROL = (
     "[\\x00-\\x08\\x0e-\\x1b\\x7f\\x{80}-\\x{84}\\x{86}-\\x{9f}\\x{ad}\\x{61c}\\x{200b}\\x{200e}\\x{200f}\\x{202a}-\\x{202e}"
     "\\x{2060}-\\x{206f}\\x{feff}\\x{fff9}-\\x{fffb}\\x{fffe}\\x{ffff}]"
 )
+_WHITESPACE = r"[\s\x1c-\x1f]+"  # the four separators are white space to Python, not to Unicode
 _FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"  # Python lowers a capital sigma by its place in the word, tokenizers does not
 
 
@@ -85,8 +86,13 @@ def _normalizer(settings: NormaliseSettings) -> Any:
         steps.append(normalizers.Replace(Regex(_CONTROL), ""))
     if settings.nfkc:
         steps += [normalizers.Precompiled(_safe_forms_map()), normalizers.NFC()]
+    if settings.vowel_marks:
+        steps.append(normalizers.Replace(Regex(VOWEL_MARKS.pattern), ""))
+        steps += [normalizers.Replace(chr(letter), chr(plain)) for letter, plain in ARABIC_LETTERS.items()]
+    if settings.whitespace:
+        steps.append(normalizers.Replace(Regex(_WHITESPACE), " "))
     # SentencePiece itself drops extra spaces, so these go whatever the settings.
-    steps += [normalizers.Replace(Regex(r"\s+" if settings.whitespace else " +"), " "), normalizers.Strip()]
+    steps += [normalizers.Replace(Regex(" +"), " "), normalizers.Replace(Regex(r"\A | \z"), "")]
     if settings.lowercase:
         sigma = normalizers.Replace(Regex(_FINAL_SIGMA), "ς")
         steps += [normalizers.Replace("İ", "i"), sigma, normalizers.Lowercase()]

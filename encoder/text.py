@@ -23,7 +23,9 @@ class TextSettings(BaseModel):
     normalise: NormaliseSettings = NormaliseSettings()
     segment: bool = True
     jumanpp: bool = False
-    simplified_chinese: bool = Field(False, description="Write traditional Chinese in simplified characters.")
+    simplified_chinese: bool = Field(
+        False, description="Write traditional Chinese, where `lang` says it is Chinese, in simplified characters."
+    )
     max_tokens: int = Field(120, ge=1)
 
     @model_validator(mode="after")

@@ -58,21 +58,24 @@ class WordTable:
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
-        """The ids of each text, whose words have one space between them; `encode` is asked for new words, together."""
+        """The ids of each text, the words of which (some empty) have a space between them.
+
+        `encode` is asked for new words, together.
+        """
         words = pc.split_pattern(pa.array(texts, pa.large_string()), " ")
         distinct = words.values.dictionary_encode()  # by arrow, as most words of a text are in it many times
-        tokens = self.gather(distinct.dictionary.to_pylist(), encode).take(distinct.indices.to_numpy())
+        tokens = self._gather(distinct.dictionary.to_pylist(), encode).take(distinct.indices.to_numpy())
         return Tokens(tokens.ids, tokens.offsets[words.offsets.to_numpy()])
 
-    def gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
-        """The ids of each word, in order."""
+    def _gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
+        """The ids of each of some different words, in order."""
         with self._lock:
             rows = list(map(self._row.get, words))
             if None in rows:
-                new = list(dict.fromkeys(word for word, row in zip(words, rows, strict=True) if row is None))
+                new = [word for word, row in zip(words, rows, strict=True) if row is None]
                 if len(self._row) + len(new) > MOST_WORDS or self._characters > MOST_CHARACTERS:
                     self._row, self._table, self._characters = {}, _EMPTY, 0
-                    new = list(dict.fromkeys(words))
+                    new = words
                 self._add(new, encode(new))
                 rows = list(map(self._row.get, words))
             return self._table.take(np.array(rows, np.int64))

@@ -142,15 +142,24 @@ def expand(pattern: str) -> list[str]:
 
 
 def _format_of(path: str) -> Format:
-    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", own_name(path).lower())
-    if match is None or match[1] not in _EXTENSIONS:
+    kind = extension(path)
+    if kind not in _EXTENSIONS:
         raise InputError(f"{path}: the format is not clear from the name; add `format:` to the corpus")
-    return _EXTENSIONS[match[1]]
+    return _EXTENSIONS[kind]
+
+
+def extension(path: str) -> str:
+    """What a name ends with before the extension of a compression, in lower case; empty where there is none."""
+    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", own_name(path).lower())
+    return match[1] if match else ""
 
 
 def _languages_in_name(path: str) -> tuple[str, str] | None:
     match = re.search(r"(?:^|[._])([A-Za-z]{2,3})-([A-Za-z]{2,3})\.", PurePosixPath(own_name(path)).name)
-    return (canonical(match[1]), canonical(match[2])) if match else None
+    try:
+        return (canonical(match[1]), canonical(match[2])) if match else None
+    except InputError as error:
+        raise InputError(f"{path}: {error}; add `langs: [en, de]` to the corpus") from None
 
 
 def _moses_pair(number: int, corpus: CorpusSettings) -> CorpusFile:

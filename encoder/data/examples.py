@@ -37,7 +37,7 @@ class Examples(Protocol):
     size: int  # most sentences of an example that are encoded
 
     def sentences(self, rows: np.ndarray) -> np.ndarray:
-        """(n, k) sentences that tell how long an example is, and whether it is held out."""
+        """(n, k) sentences that tell how long an example is, whether it is held out and (the first) of what kin."""
         ...
 
     def repeats(self, rows: np.ndarray, held_out: HeldOut) -> np.ndarray:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from encoder.data.readers import iterate_lines
+from encoder.data.corpora import CorpusFile, Format, extension
+from encoder.data.readers import Group, iterate_lines, open_stream, read_groups
 from encoder.errors import InputError
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_UNITS: dict[str, Format] = {"po": "po", "mo": "mo", "tmx": "tmx"}
 
 
 def exclusion_key(text: str) -> int:
@@ -20,18 +25,67 @@ def exclusion_key(text: str) -> int:
 
 
 def read_exclusions(paths: Sequence[str]) -> frozenset[int]:
-    """Keys of every line of these text files, and of every column of a line with tabs."""
+    """Keys of every sentence of these files: lines and cells of text, TSV and CSV, all strings of JSON and Parquet,
+    both sides of gettext and TMX."""
     keys: set[int] = set()
     for path in paths:
-        lines = 0
-        for line in iterate_lines(path):
-            if line and line.strip():
-                lines += 1
-                keys.update(exclusion_key(part) for part in (line, *line.split("\t")) if part.strip())
-        if not lines:
+        found = {exclusion_key(text) for text in _texts(path) if text.strip()}
+        if not found:
             raise InputError(f"--exclude {path}: the file has no text, so nothing would be excluded")
+        keys |= found
     return frozenset(keys)
 
 
 def is_excluded(texts: Iterable[str], keys: frozenset[int]) -> bool:
     return bool(keys) and any(exclusion_key(text) in keys for text in texts)
+
+
+def _texts(path: str) -> Iterator[str]:
+    match extension(path):
+        case "csv":
+            yield from (cell for cells in csv.reader(_lines(path)) for cell in cells)
+        case "jsonl":
+            yield from (text for line in _lines(path) if line.strip() for text in _strings(_parsed(line, path)))
+        case "json":
+            yield from _strings(_parsed("\n".join(_lines(path)), path))
+        case "parquet":
+            yield from _cells(path)
+        case kind if kind in _UNITS:
+            rows = read_groups(CorpusFile(0, (path,), _UNITS[kind], None, None))
+            yield from (text for row in rows if isinstance(row, Group) for text in row.texts)
+        case _:
+            yield from (text for line in _lines(path) for text in (line, *line.split("\t")))
+
+
+def _lines(path: str) -> Iterator[str]:
+    for number, line in enumerate(iterate_lines(path), 1):
+        if line is None:
+            raise InputError(f"--exclude {path}, line {number}: not valid UTF-8, so it would not be excluded")
+        yield line
+
+
+def _parsed(text: str, path: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"--exclude {path}: not valid JSON ({error})") from None
+
+
+def _strings(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict | list):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _strings(part)
+
+
+def _cells(path: str) -> Iterator[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open_stream(path) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches():
+                yield from _strings(batch.to_pydict())
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"--exclude {path}: cannot be read as Parquet ({error})") from None

@@ -88,8 +88,8 @@ def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malfo
         for file, other in zip(files[1:], others, strict=True):
             if twice := first.premise.keys() & other.premise.keys():
                 raise InputError(
-                    f"{file.name}: another file of this nli-parallel corpus is in {', '.join(twice)}, too; their "
-                    "names must tell languages, as multinli.train.fr.tsv does"
+                    f"{file.name}: another file of this nli-parallel corpus is in {', '.join(sorted(twice))}, too; "
+                    "their names must tell languages, as multinli.train.fr.tsv does"
                 )
             first.premise.update(other.premise)
             first.hypothesis.update(other.hypothesis)

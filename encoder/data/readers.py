@@ -49,7 +49,7 @@ def read_groups(file: CorpusFile) -> Iterator[Row]:
 
 
 @contextmanager
-def _open(path: str) -> Iterator[IO[bytes]]:
+def open_stream(path: str) -> Iterator[IO[bytes]]:
     try:
         # Kept until the end: a file inside an archive (zip://...::...) is closed with what opened it.
         opened = fsspec.open(path, "rb", compression="infer")
@@ -66,7 +66,7 @@ def iterate_lines(path: str) -> Iterator[str | None]:
     """Lines without their ends, None for one that is not UTF-8; a truncated archive names its last good line."""
     number = 0
     try:
-        with _open(path) as stream:
+        with open_stream(path) as stream:
             for number, line in enumerate(stream, 1):
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -183,7 +183,7 @@ def _read_parquet(file: CorpusFile) -> Iterator[Row]:
     columns = [str(name) for name in file.columns or ("src_text", "tgt_text")]
     number = 0
     try:
-        with _open(file.name) as stream:
+        with open_stream(file.name) as stream:
             table = pq.ParquetFile(stream)
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
@@ -217,7 +217,7 @@ def _read_gettext(file: CorpusFile) -> Iterator[Row]:
         import polib
     except ImportError:
         raise InputError(f"{file.name}: reading gettext needs polib; install twinlode[demo]") from None
-    with _open(file.name) as stream:
+    with open_stream(file.name) as stream:
         data = stream.read()
     try:
         catalogue = (polib.mofile if file.format == "mo" else polib.pofile)(_gettext_input(data, file.format))
@@ -244,7 +244,10 @@ def _gettext_language(catalogue: Any, name: str) -> str:
     code = catalogue.metadata.get("Language", "")
     if not code:
         raise InputError(f"{name}: its header names no language; add `langs: [en, xx]` to the corpus")
-    return canonical(code.partition("@")[0])
+    try:
+        return canonical(code.partition("@")[0])
+    except InputError as error:
+        raise InputError(f"{name}: {error}; add `langs: [en, xx]` to the corpus") from None
 
 
 def _read_tmx(file: CorpusFile) -> Iterator[Row]:
@@ -252,14 +255,17 @@ def _read_tmx(file: CorpusFile) -> Iterator[Row]:
     from xml.etree import ElementTree
 
     unit = 0
-    with _open(file.name) as stream:
+    with open_stream(file.name) as stream:
         try:
-            for _, element in ElementTree.iterparse(stream, events=("end",)):
-                if element.tag.rpartition("}")[2] != "tu":
-                    continue
-                unit += 1
-                yield _tmx_group(element, file.name, unit)
-                element.clear()
+            parent = None
+            for event, element in ElementTree.iterparse(stream, events=("start", "end")):
+                kind = element.tag.rpartition("}")[2]
+                if event == "start" and kind == "body":
+                    parent = element
+                elif event == "end" and kind == "tu":
+                    unit += 1
+                    yield _tmx_group(element, file.name, unit)
+                    (element if parent is None else parent).clear()  # which would keep every unit, if emptied
         except ElementTree.ParseError as error:
             line, column = error.position
             raise InputError(f"{file.name}, line {line}, column {column}: not valid XML ({error})") from None

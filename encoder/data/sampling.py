@@ -15,6 +15,7 @@ from encoder.data.permutation import permute
 from encoder.data.store import Store
 from encoder.errors import InputError
 from encoder.settings import Settings
+from encoder.tokens import Tokens
 
 _POOL = 65536  # examples drawn at a time: spreads the cost of drawing, and gives length buckets something to sort
 _KINDRED_POOL = 1 << 20  # the more there are to choose from, the closer the kinship
@@ -31,7 +32,7 @@ class BatchSettings(Settings):
     tokens: int | None = Field(None, ge=64, description="Padded tokens of one batch, over all processes.")
     bucket: bool = Field(False, description="Batches of sentences of similar length; `tokens` implies it.")
     alike: bool = Field(False, description="Batches of one corpus and language pair where it can be: harder negatives.")
-    kindred: bool = Field(False, description="Alike batches of sentences that share words: harder still.")
+    kindred: bool = Field(False, description="Alike batches of pairs whose first sides share words: harder still.")
     max_tokens: int = Field(120, ge=1, description="Sentences are cut here.")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up for one update.")
     chunk: int = Field(0, ge=0, description="Gradient cache: sentences encoded at a time; 0 encodes all at once.")
@@ -112,7 +113,7 @@ class Sampler:
     def _draw_pool(self, state: SamplerState) -> tuple[np.ndarray, tuple[int, ...]]:
         rng = np.random.default_rng([self._seed, state.pool])
         counts = rng.multinomial(self._pool, self._probabilities)
-        parts = [self._draw(n, state.drawn[n], int(count)) for n, count in enumerate(counts) if count]
+        parts = [part for n, count in enumerate(counts) if count for part in self._draw(n, state.drawn[n], int(count))]
         if self._settings.kindred:
             parts = [self._by_kinship(part, rng) for part in parts]
         rows = np.concatenate(parts)
@@ -127,23 +128,28 @@ class Sampler:
         A sentence goes by its first token in a random order of the vocabulary that prefers rare ones: the more two have
         in common, the likelier they go by the same (weighted MinHash).
         """
-        tokens = self._store.take(self.examples.sentences(rows)[:, 0], self._settings.max_tokens)
-        count = np.bincount(tokens.ids)
-        rank = np.argsort(np.argsort(rng.standard_exponential(len(count)) * np.sqrt(count)))
-        goes_by = np.full(len(rows), len(rank))
-        filled = tokens.lengths > 0
-        goes_by[filled] = np.minimum.reduceat(rank[tokens.ids], tokens.offsets[:-1][filled])
-        return rows[np.argsort(goes_by, kind="stable")]
+        count = np.zeros(0, np.int64)
+        for tokens in self._first_sentences(rows):
+            earlier, count = count, np.bincount(tokens.ids, minlength=len(count))
+            count[: len(earlier)] += earlier
+        place = rng.standard_exponential(len(count)) * np.sqrt(count)
+        goes_by = [np.minimum.reduceat(place[t.ids], t.offsets[:-1]) for t in self._first_sentences(rows)]
+        return rows[np.argsort(np.concatenate(goes_by), kind="stable")]
 
-    def _draw(self, number: int, first: int, count: int) -> np.ndarray:
+    def _first_sentences(self, rows: np.ndarray) -> Iterator[Tokens]:
+        """The first sentence of each of `rows`, some at a time; none is without tokens."""
+        sentences = self.examples.sentences(rows)[:, 0]
+        for start in range(0, len(sentences), _POOL):
+            yield self._store.take(sentences[start : start + _POOL], self._settings.max_tokens)
+
+    def _draw(self, number: int, first: int, count: int) -> Iterator[np.ndarray]:
+        """`count` examples of a source from place `first` on, apart for each time through it."""
         everything = self.examples.sources[number].rows
-        position = np.arange(first, first + count)
-        rows = np.empty(count, np.int64)
-        for epoch in range(first // len(everything), (first + count - 1) // len(everything) + 1):
-            inside = position // len(everything) == epoch
+        size, last = len(everything), first + count
+        for epoch in range(first // size, (last - 1) // size + 1):
             key = hash((self._seed, number, epoch))  # hashes of ints and tuples of ints do not vary between runs
-            rows[inside] = permute(position[inside] % len(everything), len(everything), key)
-        return everything[rows]
+            inside = np.arange(max(first, epoch * size), min(last, (epoch + 1) * size)) - epoch * size
+            yield everything[permute(inside, size, key)]
 
     def _cut(self, rows: np.ndarray, pool: int) -> list[np.ndarray]:
         if self._settings.tokens is None and not self._settings.bucket:

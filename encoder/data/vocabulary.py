@@ -6,11 +6,12 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
 from encoder.data.corpora import DataSettings, find_files
+from encoder.data.exclusion import is_excluded, read_exclusions
 from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
 from encoder.errors import InputError
 from encoder.sampling import shares
@@ -19,19 +20,33 @@ from encoder.text import TextEncoder, TextSettings
 from encoder.text import prepare as prepare_text
 
 
-def prepare_subword(data: DataSettings, text: TextSettings, subword: SubwordSettings, cache: Path) -> Path:
+def prepare_subword(
+    data: DataSettings,
+    text: TextSettings,
+    subword: SubwordSettings,
+    cache: Path,
+    *,
+    exclude: Sequence[str] = (),
+    strict: bool = False,
+) -> Path:
     """Path of the SentencePiece model for these settings and files, trained now unless it was before."""
     files = find_files(data)
     identity = [text.model_dump(), subword.model_dump()]
     settings = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-    path = cache / f"sentencepiece-{data_fingerprint(data, files, settings, (), False)}.model"
+    path = cache / f"sentencepiece-{data_fingerprint(data, files, settings, exclude, strict)}.model"
     if not path.exists():
-        sample = sample_texts(text_blocks(files, data.languages, False, Counter()), subword)
+        blocks = text_blocks(files, data.languages, strict, Counter())
+        sample = sample_texts(_allowed(blocks, read_exclusions(exclude)), subword)
         if not sample:
             raise InputError(f"{files[0].name}: no sentence to train on in the {len(files)} file(s) of `data`")
         prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
         train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
     return path
+
+
+def _allowed(blocks: Iterable[TextBlock], excluded: frozenset[int]) -> Iterator[TextBlock]:
+    for block in blocks:
+        yield block._replace(groups=[group for group in block.groups if not is_excluded(group.texts, excluded)])
 
 
 def load_tokenizer(settings: TextSettings, path: Path) -> TextEncoder:

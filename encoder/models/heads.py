@@ -58,7 +58,7 @@ class Pooling(nn.Module):
 
     @classmethod
     def read(cls, folder: Path) -> Pooling:
-        config = _read_json(folder / "config.json")
+        config = read_json(folder / "config.json")
         width = config.get("embedding_dimension", config.get("word_embedding_dimension"))
         named = config.get("pooling_mode")
         modes = (
@@ -88,17 +88,19 @@ class Dense(nn.Module):
 
     @classmethod
     def read(cls, folder: Path) -> Dense:
-        config = _read_json(folder / "config.json")
+        config = read_json(folder / "config.json")
         if config.get("use_residual") or config.get("module_input_name", "sentence_embedding") != "sentence_embedding":
             raise InputError(f"{folder}: this kind of Dense module is not supported; choose pooling mean or cls")
         return cls(config)
 
     def read_weights(self, folder: Path) -> None:
-        path = folder / "model.safetensors"
+        path, older = folder / "model.safetensors", folder / "pytorch_model.bin"
         if path.exists():
             self.load_state_dict(load_file(path))
+        elif older.exists():
+            self.load_state_dict(torch.load(older, map_location="cpu", weights_only=True))
         else:
-            self.load_state_dict(torch.load(folder / "pytorch_model.bin", map_location="cpu", weights_only=True))
+            raise InputError(f"{path}: no such file, nor {older.name}; the encoder folder is incomplete")
 
 
 class Normalize(nn.Module):
@@ -137,7 +139,7 @@ class Head(nn.Module):
         """The head that the `modules.json` of `folder` describes; its first module is the backbone."""
         pooling: Pooling | None = None
         stages: list[Dense | Normalize] = []
-        for module in _read_json(folder / "modules.json")[1:]:
+        for module in read_json(folder / "modules.json")[1:]:
             path, name = folder / module["path"], module["type"].rsplit(".", 1)[-1]
             if name == "Pooling" and pooling is None:
                 pooling = Pooling.read(path)
@@ -170,6 +172,13 @@ class Head(nn.Module):
         (folder / "modules.json").write_text(json.dumps(modules, indent=2))
 
 
+def backbone_folder(folder: Path) -> Path:
+    """Where backbone and tokenizer are: the path of the first module, or `folder` itself where it has no modules."""
+    path = folder / "modules.json"
+    first = read_json(path)[:1] if path.exists() else []
+    return folder / first[0]["path"] if first else folder
+
+
 def _activation(reference: str) -> nn.Module:
     name = reference.rsplit(".", 1)[-1]
     if not reference.startswith("torch.nn.") or not hasattr(nn, name):
@@ -178,7 +187,7 @@ def _activation(reference: str) -> nn.Module:
     return module
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:

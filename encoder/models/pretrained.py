@@ -12,11 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from encoder.errors import InputError
-from encoder.models.heads import Head
+from encoder.models.heads import Head, backbone_folder, read_json
 from encoder.tokens import TokenBatch, Tokens
 
 _NO_LIMIT = 10**9  # tokenizers without a length limit report an absurdly large one
-_HUB_FILES = ["*.json", "*.txt", "*.model", "*.py", "*.safetensors"]
+_HUB_FILES = ["*.json", "*.txt", "*.model", "*.py", "*.safetensors", "*_Dense/*.bin"]
+_SENTENCE_CONFIGS = [
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+]
 
 
 class PretrainedSettings(BaseModel):
@@ -87,12 +91,13 @@ class Pretrained(nn.Module):
         from transformers import AutoModel
 
         folder = local_folder(settings.source)
+        inner = backbone_folder(folder)
         try:
             backbone = AutoModel.from_pretrained(
-                folder, trust_remote_code=settings.trust_remote_code, dtype=torch.float32
+                inner, trust_remote_code=settings.trust_remote_code, dtype=torch.float32
             )
         except (OSError, ValueError) as error:
-            raise InputError(f"{settings.source}: not a model that transformers can load ({_first(error)})") from None
+            raise InputError(f"{settings.source}: not a model that transformers can load ({_reason(error)})") from None
         return cls._assemble(settings, folder, backbone, weights=True)
 
     @classmethod
@@ -100,8 +105,11 @@ class Pretrained(nn.Module):
         """Architecture and tokenizer of a folder written by `write`, with weights still to be loaded."""
         from transformers import AutoConfig, AutoModel
 
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=settings.trust_remote_code)
-        backbone = AutoModel.from_config(config, trust_remote_code=settings.trust_remote_code)
+        try:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=settings.trust_remote_code)
+            backbone = AutoModel.from_config(config, trust_remote_code=settings.trust_remote_code)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{folder}: not a model that transformers can load ({_reason(error)})") from None
         return cls._assemble(settings, folder, backbone.float(), weights=False)
 
     @classmethod
@@ -110,18 +118,19 @@ class Pretrained(nn.Module):
 
         if backbone.config.is_encoder_decoder:
             backbone = backbone.get_encoder()
+        inner = backbone_folder(folder)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=settings.trust_remote_code)
+            tokenizer = AutoTokenizer.from_pretrained(inner, trust_remote_code=settings.trust_remote_code)
         except (OSError, ValueError) as error:
-            raise InputError(f"{settings.source}: its tokenizer cannot be loaded ({_first(error)})") from None
-        if _sentence_config(folder).get("do_lower_case"):
+            raise InputError(f"{settings.source}: its tokenizer cannot be loaded ({_reason(error)})") from None
+        if _sentence_config(inner).get("do_lower_case"):
             _lower_case(tokenizer)
         has_modules = (folder / "modules.json").exists()
         if settings.pooling == "folder" and has_modules:
             head = Head.read(folder, weights=weights)
         else:
             head = Head.plain(backbone.config.hidden_size, "cls" if settings.pooling == "cls" else "mean")
-        limit = settings.max_tokens or _token_limit(folder, backbone, tokenizer)
+        limit = settings.max_tokens or _token_limit(inner, backbone, tokenizer)
         return cls(settings, backbone, head, TokenizerText(tokenizer, limit))
 
     def write(self, folder: Path, *, weights: bool) -> None:
@@ -147,11 +156,11 @@ def local_folder(source: str) -> Path:
 
     try:
         folder = Path(snapshot_download(source, allow_patterns=_HUB_FILES))
-        if not list(folder.glob("*.safetensors")):
+        if not list(backbone_folder(folder).glob("*.safetensors")):
             folder = Path(snapshot_download(source, allow_patterns=[*_HUB_FILES, "*.bin"]))
     except (OSError, HFValidationError, ValueError) as error:
         raise InputError(
-            f"{source}: neither a local folder nor a model that can be had from the Hugging Face hub ({_first(error)})"
+            f"{source}: neither a local folder nor a model that can be had from the Hugging Face hub ({_reason(error)})"
         ) from None
     return folder
 
@@ -172,8 +181,8 @@ def _token_limit(folder: Path, backbone: Any, tokenizer: Any) -> int | None:
 
 
 def _sentence_config(folder: Path) -> dict[str, Any]:
-    path = folder / "sentence_bert_config.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+    found = [folder / name for name in _SENTENCE_CONFIGS if (folder / name).exists()]
+    return read_json(found[0]) if found else {}
 
 
 def _lower_case(tokenizer: Any) -> None:
@@ -184,5 +193,9 @@ def _lower_case(tokenizer: Any) -> None:
     tokenizer.backend_tokenizer.normalizer = normalizers.Sequence([lower, present] if present else [lower])
 
 
-def _first(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")
+def _reason(error: Exception) -> str:
+    """The first line of what transformers says, or how to allow the code that it did not run."""
+    text = str(error).strip()
+    if "trust_remote_code" in text:
+        return "it brings Python code; if you trust it, load it with trust_remote_code=True"
+    return text.split("\n")[0].rstrip(".")

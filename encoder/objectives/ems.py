@@ -23,7 +23,8 @@ from encoder.settings import Settings
 
 class EmsSettings(Settings):
     """Defaults are the paper's. The ablations of its Table 13, in order: `language_dim: 0`, `contrastive: 0`,
-    `xtr: 0`, `projection_dim: 0`, `share_embedding: true`."""
+    `xtr: 0`, `projection_dim: 0`, `share_embedding: true`. Its row "replace XTR with UGT" is the objective of an
+    earlier paper, which is not here."""
 
     kind: Literal["ems"] = "ems"
     xtr: float = Field(1.0, ge=0, description="Weight of token reconstruction; 0 leaves it out.")

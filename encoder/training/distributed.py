@@ -115,12 +115,24 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
     """
     if world_size() == 1:
         return
+    parameters = list(parameters)
+    sparse = [parameter.grad is not None and parameter.grad.is_sparse for parameter in parameters]
+    sparse = _on_any_process(sparse, parameters[0].device)
     for bucket in _buckets(parameters):
         flat = torch.cat([gradient.flatten() for gradient in bucket])
         dist.all_reduce(flat)
         flat /= world_size()
         for gradient, part in zip(bucket, flat.split([g.numel() for g in bucket]), strict=True):
             gradient.copy_(part.view_as(gradient))
+    for parameter, rows_only in zip(parameters, sparse, strict=True):
+        if rows_only and parameter.grad is not None:  # again the used rows alone, as lazy Adam leaves the others be
+            parameter.grad = parameter.grad.to_sparse(1)
+
+
+def _on_any_process(flags: list[bool], device: torch.device) -> list[bool]:
+    anywhere = torch.tensor(flags, dtype=torch.int32, device=device)
+    dist.all_reduce(anywhere, op=dist.ReduceOp.MAX)
+    return anywhere.bool().tolist()
 
 
 def _buckets(parameters: Iterable[Tensor]) -> Iterator[list[Tensor]]:

@@ -53,6 +53,8 @@ class RunLog(Quiet):
     def resumed(self, position: Position) -> None:
         """Forget what an interrupted run logged after the state that it resumes from."""
         lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True) if self._path.exists() else []
+        if lines and not lines[-1].endswith("\n"):  # cut off when the run was killed
+            lines.pop()
         kept = [line for line in lines if json.loads(line)["step"] <= position.step]
         self._path.write_text("".join(kept), encoding="utf-8")
         self._mode = "a"
@@ -99,8 +101,11 @@ class RunLog(Quiet):
 
     def _write(self, position: Position, figures: dict[str, float]) -> None:
         entry = {"step": position.step, "pairs": position.pairs, "seconds": round(position.seconds, 2), **figures}
-        with self._path.open(self._mode, encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+        try:
+            with self._path.open(self._mode, encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be written ({error.strerror})") from None
         self._mode = "a"
         if self._writer is not None:
             for name, value in figures.items():

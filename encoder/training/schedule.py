@@ -31,10 +31,11 @@ def learning_rate_factor(done: float, step: int, schedule: ScheduleSettings) -> 
     by_share = schedule.warmup < 1
     if by_share:
         warm = min(1.0, (done + 1e-4) / schedule.warmup) if schedule.warmup else 1.0
+        start = schedule.warmup
     else:
         warm = min(1.0, (step + 1) / schedule.warmup)
-    start = schedule.warmup if by_share else 0.0
-    after = max(0.0, done - start) / (1 - start)
+        start = done * min(1.0, schedule.warmup / max(step, 1))  # the share of the run that the warm-up took
+    after = max(0.0, done - start) / (1 - start) if start < 1 else 0.0
     match schedule.decay:
         case "cosine":
             left = 0.5 * (1 + math.cos(math.pi * after))

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from encoder.checkpoint import SUBWORD, Checkpoint, file_hash, load_checkpoint, save_checkpoint
+from encoder.checkpoint import (
+    SUBWORD,
+    Checkpoint,
+    file_hash,
+    load_checkpoint,
+    restore_checkpoint,
+    save_checkpoint,
+)
 from encoder.data.examples import build_examples, pair_batch
 from encoder.data.heldout import HeldOut, hold_out
 from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
@@ -29,6 +36,7 @@ from encoder.models import (
     build_model,
 )
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
+from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.training import distributed
 from encoder.training.settings import TrainSettings
@@ -72,7 +80,7 @@ def prepare_data(
             len(model.text.tokenizer),
         )
     if settings.start is None:
-        path = prepare_subword(settings.data, settings.text, settings.subword, cache)
+        path = prepare_subword(settings.data, settings.text, settings.subword, cache, exclude=exclude, strict=strict)
         name = path.name
     else:
         path = Path(settings.start.encoder) / SUBWORD
@@ -102,12 +110,16 @@ def train(
         state_path = out / STATE_FILE
         if state_path.exists():
             _refuse_other_settings(read_facts(state_path)["settings"], settings, out)
+        if distributed.rank() == 0:
+            restore_checkpoint(out / BEST)
         start = _read_start(settings)
         torch.manual_seed(settings.seed)
         pretrained = isinstance(settings.model, PretrainedSettings)
         model = build_model(settings.model, 0) if pretrained else None
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
         data = distributed.first_process_first(prepare_here)
+        if state_path.exists():
+            _refuse_other_data(read_facts(state_path).get("data"), data.store, out)
         model = model or build_model(settings.model, data.vocabulary, data.word_starts)
         if start is not None and settings.start is not None and settings.start.weights:
             _begin_with(model, start.model)
@@ -136,7 +148,7 @@ def _job(
     def save_best(metrics: dict[str, float]) -> None:
         save_checkpoint(out / BEST, model, settings, data.subword, metrics)
 
-    return Job(settings, model, tasks, evaluation, device, out / STATE_FILE, save_best)
+    return Job(settings, model, tasks, evaluation, device, out / STATE_FILE, save_best, store.folder.name)
 
 
 def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> Task:
@@ -165,7 +177,8 @@ def _read_start(settings: TrainSettings) -> Checkpoint | None:
     """The encoder that training begins with; one that is made otherwise is refused."""
     if settings.start is None:
         return None
-    start = load_checkpoint(settings.start.encoder)
+    trusted = isinstance(settings.model, PretrainedSettings) and settings.model.trust_remote_code
+    start = load_checkpoint(settings.start.encoder, trust_remote_code=trusted)
     text = None if isinstance(settings.model, PretrainedSettings) else settings.text
     same: list[tuple[str, object, object]] = [("text", start.settings.text, text)]
     if settings.start.weights and not _grows(settings.model, start.settings.model):
@@ -189,13 +202,23 @@ def _begin_with(model: nn.Module, trained: nn.Module) -> None:
 
 
 def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:
-    before, now = _flatten(saved), _flatten(settings.model_dump(mode="json"))
+    known = validate_settings(TrainSettings, saved, str(out / STATE_FILE))  # with defaults for what is new since then
+    before, now = _flatten(known.model_dump(mode="json")), _flatten(settings.model_dump(mode="json"))
     changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     changed = [key for key in changed if not key.startswith(_FREE_TO_CHANGE)]
     if changed:
         raise InputError(
             f"{out} holds a run with another {changed[0]} ({before.get(changed[0])}, now {now.get(changed[0])}); "
             "train into another folder, or delete this one"
+        )
+
+
+def _refuse_other_data(name: str | None, store: Store, out: Path) -> None:
+    """The name of a store stands for the corpora, --exclude, --strict and the tokens made of them."""
+    if name != store.folder.name:
+        raise InputError(
+            f"{out} holds a run on other data: a corpus, --exclude or --strict has changed since; train into another "
+            "folder, or delete this one"
         )
 
 

@@ -19,7 +19,8 @@ from encoder.text import TextSettings
 
 
 class OptimiserSettings(Settings):
-    """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`."""
+    """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`,
+    lazy Adam neither `weight_decay` nor `amsgrad`."""
 
     kind: Literal["adam", "adamw", "lazy_adam", "adafactor"] = "adam"
     lr: float = Field(3e-4, gt=0)

@@ -75,6 +75,7 @@ class Job(NamedTuple):
     device: torch.device
     state_path: Path
     save_best: Callable[[dict[str, float]], None]
+    data: str  # which a resumed run must have, too
 
 
 class Trainer:
@@ -255,6 +256,7 @@ class Trainer:
             "skipped": self._skipped,
             "scaler": self._scaler.state_dict(),
             "settings": self._settings.model_dump(mode="json"),
+            "data": self._job.data,
         }
 
     def _resume(self) -> None:

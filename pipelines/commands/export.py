@@ -18,6 +18,7 @@ def command(
     encoder: Annotated[str, typer.Argument(help="A checkpoint folder, or its URL.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     form: Annotated[Form, typer.Option("--format", help="The library that will load it.")] = Form.sentence_transformers,
+    trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with the model.")] = False,
 ) -> None:
     """Write an encoder as a folder that sentence-transformers or transformers loads, with the same vectors.
 
@@ -28,11 +29,13 @@ def command(
 
     from encoder.exchange import export_encoder
 
-    exported = export_encoder(encoder, form.value, out)
+    exported = export_encoder(encoder, form.value, out, trust_remote_code=trust_remote_code)
     call = "AutoModel.from_pretrained" if form is Form.huggingface else "SentenceTransformer"
     table = Table("exported", "", show_header=False)
     table.add_row("folder", str(exported.folder))
     table.add_row("architecture", exported.architecture)
     table.add_row("load with", f'{call}("{out}"{"" if exported.standard else ", trust_remote_code=True"})')
     table.add_row("needs twinlode", "no" if exported.standard else "yes: its segmentation or model is our own code")
+    if exported.segments:
+        table.add_row("languages", 'encode(sentences, lang="zh"); without lang it segments as English')
     Console().print(table)

@@ -44,7 +44,7 @@ def command(
 
     overrides = list(set_ or [])
     if minutes is not None:
-        overrides.append(f"limits={{minutes: {minutes}}}")
+        overrides += ["limits.steps=null", "limits.epochs=null", f"limits.minutes={minutes}"]
     settings = load_settings(TrainSettings, config, overrides)
     console = Console(stderr=True, quiet=launched_rank() > 0)
     status = console.status("preparing data")

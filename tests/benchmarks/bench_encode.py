@@ -79,13 +79,13 @@ def mixed_sentences(count: int) -> list[str]:
         return [" ".join(f"word{draw.randrange(5000)}" for _ in range(draw.randint(3, 40))) for _ in range(count)]
     import lzma
 
-    found: list[str] = []
-    with lzma.open(SHARED_DATA / "eval/mining/europarl-dev/de-en/de-en.en.xz", "rt", encoding="utf-8") as lines:
-        found += [line.rstrip("\n").split("\t", 1)[1] for line in lines][: count // 2]
-    with lzma.open(SHARED_DATA / "eval/mining/mixed-test/ru-en/ru-en.en.xz", "rt", encoding="utf-8") as lines:
-        found += [line.rstrip("\n").split("\t", 1)[1] for line in lines][: count - len(found)]
-    draw.shuffle(found)
-    return found
+    found: dict[str, None] = {}  # each once, as ours would not compute a sentence again
+    for name, most in (("europarl-dev/de-en/de-en.en.xz", count // 2), ("mixed-test/ru-en/ru-en.en.xz", count)):
+        with lzma.open(SHARED_DATA / "eval/mining" / name, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                if len(found) < most:
+                    found[line.rstrip("\n").split("\t", 1)[1]] = None
+    return draw.sample(list(found), count)
 
 
 if __name__ == "__main__":

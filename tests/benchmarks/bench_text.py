@@ -18,7 +18,7 @@ from sentencepiece import SentencePieceProcessor
 
 from encoder.languages import canonical
 from encoder.normalise import NormaliseSettings, normalise
-from encoder.segment import CHINESE, segment, segmenter
+from encoder.segment import CHINESE, by_word, segment
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings, prepare
 from tests.conftest import SHARED_DATA
@@ -75,8 +75,9 @@ def seconds(action: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def reference_path(sentences: list[str], lang: str, processor: SentencePieceProcessor) -> list[list[int]]:
-    cut = reference_segmenter(lang)
+def reference_path(
+    sentences: list[str], cut: Callable[[str], str], processor: SentencePieceProcessor
+) -> list[list[int]]:
     settings = NormaliseSettings()
     return [processor.encode(cut(normalise([sentence], settings)[0]))[:120] for sentence in sentences]
 
@@ -123,11 +124,11 @@ def show_speed(console: Console, data: Path, subword: Subword) -> None:
         sentences = corpus(data, folder, lang)
         few = sentences[:: max(1, len(sentences) // REFERENCE_SENTENCES)]
         encoder = TextEncoder(TextSettings(), Subword(subword.model))
-        segmenter.cache_clear()  # and with it every word met before
-        segmenter(lang).spaced("warm")
-        reference_path(few[:2], lang, processor)
+        by_word(lang)
+        cut = reference_segmenter(lang)
+        reference_path(few[:2], cut, processor)
         fast, known = (seconds(lambda: encoder.encode(sentences, lang)) for _ in range(2))  # noqa: B023 - called at once
-        slow = seconds(lambda: reference_path(few, lang, processor)) / len(few) * len(sentences)  # noqa: B023
+        slow = seconds(lambda: reference_path(few, cut, processor)) / len(few) * len(sentences)  # noqa: B023
         measured = np.array([len(sentences), fast, slow, known])
         table.add_row(f"{folder} {lang}", *_speeds(measured))
         total += measured

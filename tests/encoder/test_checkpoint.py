@@ -1,19 +1,23 @@
 """Checkpoints: what is saved is what is loaded, and every kind of damage is one sentence."""
 
 import errno
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import pytest
 import torch
 
 import encoder.checkpoint as checkpoint
+from encoder import Encoder
 from encoder.checkpoint import content_fingerprint, load_checkpoint
 from encoder.errors import InputError
+from encoder.exchange import export_encoder, import_encoder
 from encoder.models import BagSettings, TransformerSettings
-from tests.encoder.fixtures import write_checkpoint
+from tests.encoder.fixtures import write_checkpoint, write_tiny_xlm_roberta
 
 
 @pytest.mark.parametrize("settings", [BagSettings(dim=8, bigrams=16), TransformerSettings(preset="tiny")])
@@ -118,3 +122,63 @@ def test_remote_checkpoint_is_copied_and_followed(tmp_path: Path, monkeypatch: p
         assert load_checkpoint("memory://models/best").fingerprint == load_checkpoint(folder).fingerprint
     with pytest.raises(InputError, match="no such checkpoint"):
         load_checkpoint("memory://models/absent")
+
+
+CODE = """
+from pathlib import Path
+
+from transformers import XLMRobertaConfig, XLMRobertaModel
+
+Path({marker!r}).touch()
+
+
+class MarkingConfig(XLMRobertaConfig):
+    model_type = "marking"
+
+
+class MarkingModel(XLMRobertaModel):
+    config_class = MarkingConfig
+"""
+
+
+def bring_code(folder: Path, marker: Path) -> None:
+    """Have a Hugging Face folder come with code that leaves a marker when it runs."""
+    (folder / "marking.py").write_text(CODE.format(marker=str(marker)))
+    classes = {"AutoConfig": "marking.MarkingConfig", "AutoModel": "marking.MarkingModel"}
+    config = json.loads((folder / "config.json").read_text()) | {"model_type": "marking", "auto_map": classes}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_code_of_a_plain_folder_runs_only_when_the_user_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder, marker = write_tiny_xlm_roberta(tmp_path / "xlmr"), tmp_path / "marker"
+    bring_code(folder, marker)
+    with pytest.raises(InputError, match="trust_remote_code=True"):
+        Encoder.load(folder)
+    assert not marker.exists()
+    Encoder.load(folder, trust_remote_code=True)
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("setting", [b"true", b"false"])
+def test_code_of_a_checkpoint_runs_only_when_the_user_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: bytes
+) -> None:
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder, marker = tmp_path / "best", tmp_path / "marker"
+    import_encoder(str(write_tiny_xlm_roberta(tmp_path / "xlmr")), folder)
+    expected = Encoder.load(folder).encode(["the cat"])
+    bring_code(folder / "pretrained", marker)
+    rewrite("config.yaml", lambda b: b.replace(b"code: false", b"code: " + setting), refresh=True)(folder)
+    for refused in (
+        Encoder.load,
+        load_checkpoint,
+        lambda path: export_encoder(str(path), "huggingface", tmp_path / "x"),
+    ):
+        with pytest.raises(InputError, match="trust_remote_code=True") as caught:
+            refused(folder)
+        assert "\n" not in str(caught.value)
+    assert not marker.exists()
+    if setting == b"true":
+        np.testing.assert_allclose(Encoder.load(folder, trust_remote_code=True).encode(["the cat"]), expected)
+        assert marker.exists()

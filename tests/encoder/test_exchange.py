@@ -10,11 +10,11 @@ from encoder import Encoder
 from encoder.errors import InputError
 from encoder.exchange import export_encoder, import_encoder
 from encoder.models import BagSettings, ModelSettings, TransformerSettings
-from encoder.normalise import NormaliseSettings
+from encoder.normalise import NormaliseSettings, normalise
 from encoder.standard_tokenizer import standard_tokenizer
-from encoder.subword import Subword
+from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
-from tests.encoder.fixtures import sentences, subword_bytes, write_checkpoint, write_tiny_xlm_roberta
+from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
 
 TEXTS = [
     *sentences(20, seed=7),
@@ -23,6 +23,18 @@ TEXTS = [
     "İstanbul <2de> ¿½ 𝒜?",
     "cat " * 300,
 ]
+MARKED = ["أَهْلًا وَسَهْلًا إلى مدرســة", "آمن ٱلكتاب على أن إبل", "שָׁלוֹם עֲלֵיכֶם", "ﻻ ﷺ"]
+SPACED = ["\tcat\u200b  dog\x1cold\x85new \n", " \x07red\x1f", "\t the\xadcat\u2028\u200fa\t\t", "\n", ""]
+STEPS = {
+    "all": NormaliseSettings(vowel_marks=True),
+    "default": NormaliseSettings(),
+    "no forms, no case": NormaliseSettings(nfkc=False, lowercase=False),
+    "no control": NormaliseSettings(control=False),
+    "no white space": NormaliseSettings(whitespace=False),
+    "none": NormaliseSettings(nfkc=False, control=False, whitespace=False, lowercase=False),
+}
+CHINESE = ["我来到北京清华大学", "他来到了网易杭研大厦。"]
+JAPANESE = ["今日はとても良い天気です。", "東京都に住んでいます"]
 PLAIN = TextSettings(segment=False, max_tokens=100)
 SMALL = {"dim": 32, "layers": 2, "heads": 4, "ffn": 64, "positions": 110}
 CASES: dict[str, tuple[ModelSettings, TextSettings, str]] = {
@@ -36,14 +48,22 @@ CASES: dict[str, tuple[ModelSettings, TextSettings, str]] = {
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-@pytest.mark.parametrize("steps", [NormaliseSettings(), NormaliseSettings(nfkc=False, lowercase=False)])
-def test_standard_tokenizer_gives_our_ids(kind: str, steps: NormaliseSettings) -> None:
-    subword = Subword(subword_bytes(kind))
+@pytest.mark.parametrize("name", STEPS)
+def test_standard_tokenizer_gives_our_ids(tmp_path: Path, kind: str, name: str) -> None:
+    steps, texts = STEPS[name], [*TEXTS, *MARKED, *SPACED]
+    subword = subword_with_marks(tmp_path / "spm", kind)
     text = TextEncoder(TextSettings(normalise=steps, segment=False, max_tokens=100), subword)
-    theirs = standard_tokenizer(subword, steps, 100)(TEXTS, truncation=True)["input_ids"]
-    ours = text.encode(TEXTS, None)
+    theirs = standard_tokenizer(subword, steps, 100)(texts, truncation=True)["input_ids"]
+    ours = text.encode(texts, None)
     for number, ids in enumerate(theirs):
-        assert ids == ours.ids[ours.offsets[number] : ours.offsets[number + 1]].tolist(), TEXTS[number]
+        assert ids == ours.ids[ours.offsets[number] : ours.offsets[number + 1]].tolist(), repr(texts[number])
+
+
+def subword_with_marks(path: Path, kind: str) -> Subword:
+    """Subwords that tell Arabic and Hebrew with marks from the same words without."""
+    lines = [*sentences(300, seed=9), *MARKED, *normalise(MARKED, STEPS["all"])]
+    train_subword({"en": lines}, SubwordSettings(vocabulary=120, model=kind, character_coverage=1.0), path)
+    return Subword.load(path)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -57,6 +77,17 @@ def test_sentence_transformers_gives_the_same_vectors(tmp_path: Path, name: str,
     assert exported.architecture == architecture
     loaded = SentenceTransformer(str(tmp_path / "st"), device="cpu", trust_remote_code=not exported.standard)
     np.testing.assert_allclose(loaded.encode(TEXTS), Encoder.load(folder).encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize(("lang", "texts"), [("zh", CHINESE), ("ja", JAPANESE)])
+def test_sentence_transformers_segments_by_language(tmp_path: Path, lang: str, texts: list[str]) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = write_checkpoint(tmp_path / "best", TransformerSettings(**SMALL), text=TextSettings())
+    export_encoder(str(folder), "sentence-transformers", tmp_path / "st")
+    loaded = SentenceTransformer(str(tmp_path / "st"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(loaded.encode(texts, lang=lang), Encoder.load(folder).encode(texts, lang), atol=1e-5)
+    assert not np.allclose(loaded.encode(texts, lang=lang), loaded.encode(texts), atol=1e-3)
 
 
 def test_auto_model_loads_the_hugging_face_export(tmp_path: Path) -> None:

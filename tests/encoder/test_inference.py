@@ -1,5 +1,6 @@
 """Encoder: order, duplicates, empties, batches, and the vectors of a real model."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from encoder import Encoder
 from encoder.errors import InputError
 from encoder.inference import plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
+from encoder.text import TextSettings
 from encoder.tokens import Tokens
 from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
 
@@ -77,6 +79,15 @@ def test_a_single_string_is_refused(transformer: Encoder) -> None:
             call("one sentence")
 
 
+def test_a_language_left_out_is_told(tmp_path: Path) -> None:
+    encoder = Encoder.load(write_checkpoint(tmp_path / "best", BagSettings(dim=8), text=TextSettings()))
+    with pytest.warns(UserWarning, match="segmented as English"):
+        encoder.encode(["我们"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(["我们"], "zh")
+
+
 def test_unknown_device_and_missing_folder_are_refused(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
     with pytest.raises(InputError, match="not a device"):
@@ -84,6 +95,8 @@ def test_unknown_device_and_missing_folder_are_refused(tmp_path: Path) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no GPU"):
             Encoder.load(folder, device="cuda")
+    with pytest.raises(InputError, match="nowhere"):
+        Encoder.load(tmp_path / "nowhere")
 
 
 def test_facts_of_a_checkpoint_and_of_a_foreign_folder(transformer: Encoder, tmp_path: Path) -> None:

@@ -23,6 +23,13 @@ def test_export_then_import(tmp_path: Path) -> None:
     assert (tmp_path / "back" / "fingerprint").exists()
 
 
+def test_export_says_how_a_language_is_given(tmp_path: Path) -> None:
+    for name, segment in (("segmented", True), ("plain", False)):
+        best = write_checkpoint(tmp_path / name, BagSettings(dim=8), text=TextSettings(segment=segment))
+        exported = CliRunner().invoke(app, ["export", str(best), "--out", str(tmp_path / f"{name}-st")])
+        assert exported.exit_code == 0 and ('lang="zh"' in exported.output) == segment
+
+
 def test_refusal_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     best = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
     command = [sys.executable, "-m", "pipelines.cli", "export", str(best), "--format", "huggingface"]

@@ -99,17 +99,21 @@ def test_unknown_languages_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["groups", "monolingual", "triples"])
 @pytest.mark.parametrize("assembly", [None, AssemblySettings()])
-def test_what_is_held_out_is_never_drawn(tmp_path: Path, shape: DataShape, assembly: AssemblySettings | None) -> None:
+@pytest.mark.parametrize("kindred", [False, True])
+def test_what_is_held_out_is_never_drawn(
+    tmp_path: Path, shape: DataShape, assembly: AssemblySettings | None, kindred: bool
+) -> None:
     store = make_store(tmp_path, [3] * 300, triples=True)
     examples = build_examples(shape, store, assembly=assembly)
     held_out = hold_out(store, 20)
     forbidden = set(held_out.texts.tolist())
     assert len(forbidden) > 20
-    settings = BatchSettings(pairs=16)
-    sampler = Sampler(store, examples, held_out, mixture(examples.sources, [1.0], 1.0), settings, 3)
+    settings = BatchSettings(pairs=16, alike=kindred, kindred=kindred)
+    sampler = Sampler(store, examples, held_out, mixture(examples.sources, [1.0], 1.0), settings, 3, processes=3)
     for drawn in islice(sampler.batches(sampler.start()), 30):
         batch = examples.batch(drawn.rows, 50, np.random.default_rng(0))
         assert not forbidden & set(batch.text.tolist())
+        assert len(drawn.rows) % 3 == 0
 
 
 def test_members_are_drawn_without_replacement_and_evenly() -> None:

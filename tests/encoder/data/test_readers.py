@@ -1,9 +1,13 @@
 """Every format gives the same groups; what is malformed is named."""
 
+import gc
 import gzip
 import lzma
 import zipfile
+from collections import deque
+from itertools import islice
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import polib
 import pyarrow as pa
@@ -100,6 +104,14 @@ def test_a_file_inside_an_archive_is_read_in_place(tmp_path: Path) -> None:
         archive.writestr("inside/en-de.tsv", "one\teins\n" * 50_000)
     url = f"zip://inside/en-de.tsv::{tmp_path}/data.zip"
     assert len(list(read_groups(CorpusFile(0, (url,), "tsv", ("en", "de"), None)))) == 50_000
+
+
+def test_units_of_tmx_are_forgotten(tmp_path: Path) -> None:
+    unit = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv></tu>'
+    (tmp_path / "x.tmx").write_text(f"<tmx><header/><body>{unit * 50_000}</body></tmx>")
+    rows = read_groups(CorpusFile(0, (str(tmp_path / "x.tmx"),), "tmx", None, None))
+    deque(islice(rows, 40_000), maxlen=0)
+    assert sum(type(found) is Element for found in gc.get_objects()) < 20_000
 
 
 def test_tmx(tmp_path: Path) -> None:

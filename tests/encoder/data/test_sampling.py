@@ -18,12 +18,12 @@ from encoder.errors import InputError
 from encoder.tokens import Tokens
 
 
-def make_store(folder: Path, sizes: dict[str, int], vocabulary: int = 10_000, shortest: int = 1) -> Store:
-    """Pairs of English with each language, every sentence different and up to 20 tokens long."""
+def make_store(folder: Path, sizes: dict[str, int], vocabulary: int = 10_000) -> Store:
+    """Pairs of English with each language, every sentence different and 1 to 19 tokens long."""
     rng = np.random.default_rng(0)
     writer = StoreWriter(folder, "english")
     for corpus, (lang, count) in enumerate(sizes.items()):
-        lists = [rng.integers(0, vocabulary, rng.integers(shortest, 20)).tolist() for _ in range(2 * count)]
+        lists = [rng.integers(0, vocabulary, rng.integers(1, 20)).tolist() for _ in range(2 * count)]
         languages = np.tile(np.array([0, 1], np.int16), count)
         writer.add(corpus, Block(Tokens.from_lists(lists), ("en", lang), languages, np.full(count, 2)))
     writer.finish({})
@@ -95,7 +95,7 @@ def test_batches_alike_are_of_one_source_where_it_can_be(tmp_path: Path) -> None
 
 
 def test_kindred_batches_share_words(tmp_path: Path) -> None:
-    store = make_store(tmp_path, {"de": 800}, vocabulary=300, shortest=0)
+    store = make_store(tmp_path, {"de": 800}, vocabulary=300)
     repeats = {}
     for kindred in (False, True):
         sampler = make_sampler(store, pairs=40, alike=True, kindred=kindred)
@@ -107,6 +107,16 @@ def test_kindred_batches_share_words(tmp_path: Path) -> None:
     assert repeats[True] > 1.5 * repeats[False]
     with pytest.raises(ValueError, match="set `alike`"):
         BatchSettings(kindred=True)
+
+
+def test_kindred_does_not_gather_the_copies_of_a_pair(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {"de": 100, "fr": 2000}, vocabulary=300)
+    examples = PairExamples(store)
+    settings = BatchSettings(pairs=50, alike=True, kindred=True)
+    sampler = Sampler(store, examples, hold_out(store, 0), np.array([0.5, 0.5]), settings, 7)
+    drawn = list(islice(sampler.batches(sampler.start()), 40))
+    copies = [len(batch.rows) - len(np.unique(batch.rows, axis=0)) for batch in drawn]
+    assert sum(copies) < 0.1 * 50 * 40
 
 
 def test_token_budget_and_equal_shares(tmp_path: Path) -> None:

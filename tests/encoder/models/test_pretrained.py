@@ -9,7 +9,7 @@ import torch
 
 from encoder.errors import InputError
 from encoder.models import Pretrained, PretrainedSettings
-from encoder.models.heads import Head
+from encoder.models.heads import Dense, Head, Pooling
 from encoder.tokens import Tokens
 from tests.encoder.fixtures import sentences, write_tiny_xlm_roberta
 
@@ -103,3 +103,29 @@ def test_a_source_that_is_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             Pretrained.load(PretrainedSettings(source=source))
     with pytest.raises(InputError, match="not a model that transformers can load"):
         Pretrained.load(PretrainedSettings(source=str(tmp_path)))
+
+
+def test_a_backbone_in_a_subfolder(xlm_roberta: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    texts = sentences(5, longest=12)
+    folder, inner = tmp_path / "st", tmp_path / "st" / "0_Transformer"
+    Pretrained.load(PretrainedSettings(source=str(xlm_roberta), max_tokens=7)).write(folder, weights=True)
+    before = encode(Pretrained.load(PretrainedSettings(source=str(folder))), texts)
+    inner.mkdir()
+    for path in [path for path in folder.iterdir() if path.is_file() and path.name != "modules.json"]:
+        path.rename(inner / path.name)
+    (inner / "sentence_bert_config.json").rename(inner / "sentence_xlm-roberta_config.json")
+    first, *others = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([first | {"path": inner.name}, *others]))
+    model = Pretrained.load(PretrainedSettings(source=str(folder)))
+    assert model.max_tokens == 7
+    np.testing.assert_array_equal(encode(model, texts), before)
+    np.testing.assert_allclose(SentenceTransformer(str(folder), device="cpu").encode(texts), before, atol=1e-5)
+
+
+def test_dense_without_weights(tmp_path: Path) -> None:
+    dense = Dense({"in_features": 4, "out_features": 2})
+    Head(Pooling(4, ("mean",)), [dense]).write(tmp_path, weights=False)
+    with pytest.raises(InputError, match=r"2_Dense/model\.safetensors: no such file"):
+        Head.read(tmp_path, weights=True)

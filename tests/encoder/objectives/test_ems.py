@@ -38,6 +38,14 @@ def literal_kl(ems: Ems, u: torch.Tensor, language: int, target: list[int]) -> t
     return sum(p[w] * (p[w].log() - log_q[w]) for w in p)
 
 
+def literal_projection(ems: Ems, u: torch.Tensor) -> torch.Tensor:
+    """W1 ReLU(W2 u + b2) + b1 for every row, equations 10 and 11."""
+    if not ems.settings.projection_dim:
+        return u
+    w2, b2, w1, b1 = ems.projection.parameters()
+    return torch.stack([w1 @ (w2 @ row + b2).clamp(min=0) + b1 for row in u])
+
+
 def literal_joint(ems: Ems, vectors: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     u, v = vectors[:3], vectors[3:]
     xtr = sum(
@@ -45,7 +53,7 @@ def literal_joint(ems: Ems, vectors: torch.Tensor, batch: Batch) -> tuple[torch.
         + literal_kl(ems, v[i], int(batch.language[i]), LEFT[i])
         for i in range(3)
     )
-    h, g = ems.projection(u), ems.projection(v)
+    h, g = literal_projection(ems, u), literal_projection(ems, v)
     sim = nn.functional.cosine_similarity(h[:, None], g[None], dim=2) / ems.settings.temperature
     contrastive = -(sim.log_softmax(1).diagonal() + sim.log_softmax(0).diagonal()).sum()
     return xtr / 3, contrastive / 3

@@ -30,10 +30,11 @@ def make_batch(pairs: int) -> Batch:
     )
 
 
-def make_modules(dropout: float) -> nn.ModuleDict:
+def make_modules(dropout: float, margin: float = 0.0) -> nn.ModuleDict:
     torch.manual_seed(0)
     model = build_model(TransformerSettings(dim=16, layers=1, heads=2, ffn=32, dropout=dropout), 40)
-    objective = Ems(EmsSettings(language_dim=4, projection_dim=8), EncoderFacts(16, 40, ("en", "de"), None))
+    settings = EmsSettings(language_dim=4, projection_dim=8, margin=margin)
+    objective = Ems(settings, EncoderFacts(16, 40, ("en", "de"), None))
     return nn.ModuleDict({"model": model, "objective": objective})
 
 

@@ -1,7 +1,12 @@
 """Lazy Adam is Adam on the rows that are used, and leaves the others alone."""
 
-import torch
+from pathlib import Path
 
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from encoder.training.distributed import average_gradients
 from encoder.training.lazy_adam import LazyAdam, clip_gradients
 
 
@@ -52,3 +57,24 @@ def test_clipping_counts_sparse_and_dense_gradients_together() -> None:
     assert clip_gradients([table, head], 1.0) == 5
     torch.testing.assert_close(table.grad.to_dense()[0], torch.tensor([0.6, 0]))
     torch.testing.assert_close(head.grad, torch.tensor([0.8]))
+
+
+def _average(rank: int, folder: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
+    both, first = (torch.nn.Parameter(torch.zeros(6, 2)) for _ in range(2))
+    both.grad = sparse_gradient([1 + 3 * rank], torch.ones(1, 2), (6, 2))
+    if rank == 0:
+        first.grad = sparse_gradient([2], torch.ones(1, 2), (6, 2))
+    average_gradients([both, first])
+    torch.save(
+        [(p.grad.coalesce().indices(), p.grad.coalesce().values()) for p in (both, first)], f"{folder}/{rank}.pt"
+    )
+    dist.destroy_process_group()
+
+
+def test_rows_that_no_process_used_are_left_alone_by_all(tmp_path: Path) -> None:
+    mp.spawn(_average, (str(tmp_path),), nprocs=2)
+    for rank in range(2):
+        for (rows, values), expected in zip(torch.load(tmp_path / f"{rank}.pt"), ([1, 4], [2]), strict=True):
+            assert rows[0].tolist() == expected
+            assert (values == 0.5).all()

@@ -15,6 +15,11 @@ from encoder.training.settings import ScheduleSettings
         ({"warmup": 0, "decay": "linear"}, 0.25, 10, 0.75),
         ({"warmup": 0, "decay": "linear", "end": 0.2}, 1.0, 10, 0.2),
         ({"warmup": 0.5, "decay": "linear"}, 0.75, 10, 0.5),
+        ({"warmup": 400, "decay": "linear"}, 0.4, 400, 1.0),  # decay begins where the warm-up ends
+        ({"warmup": 400, "decay": "linear"}, 0.7, 700, 0.5),
+        ({"warmup": 400, "decay": "cosine"}, 0.7, 700, 0.5),
+        ({"warmup": 400, "decay": "cosine"}, 0.2, 199, 0.5),
+        ({"warmup": 400, "decay": "cosine"}, 1.0, 300, 301 / 400),  # a run that ends while it warms up
         ({"warmup": 4000, "decay": "inverse-sqrt"}, 0.01, 1999, 0.5),
         ({"warmup": 4000, "decay": "inverse-sqrt"}, 0.04, 3999, 1.0),
         ({"warmup": 4000, "decay": "inverse-sqrt"}, 0.16, 15_999, 0.5),  # Vaswani et al.: proportional to step^-0.5

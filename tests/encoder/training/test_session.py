@@ -1,19 +1,28 @@
 """Whole runs on a made-up corpus: learning, determinism, resume, exclusion, bad input."""
 
 import json
-import time
-from itertools import pairwise
+from contextlib import closing
+from io import StringIO
+from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from rich.console import Console
 from safetensors.numpy import load_file
+from torch import Tensor, nn
 
 from encoder.data.examples import pair_batch
+from encoder.data.heldout import hold_out
 from encoder.errors import InputError
+from encoder.exchange import import_encoder
 from encoder.inference import Encoder
-from encoder.training.observation import Quiet
+from encoder.models import PretrainedSettings
+from encoder.training.cache import backward
+from encoder.training.observation import Quiet, RunLog
 from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.state import STATE_FILE
@@ -22,6 +31,20 @@ from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.encoder.training.conftest import make_settings
 
 TRANSFORMER = {"kind": "transformer", "dim": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.1}
+SHIPPED: dict[str, Any] = {  # configs/ems-small.yaml in small
+    "model": {"kind": "bag", "dim": 32, "bigrams": 64, "words": 64, "sparse": True},
+    "objective": {
+        "kind": "ems",
+        "temperature": 0.05,
+        "margin": 0.2,
+        "projection_dim": 0,
+        "xtr": 0.1,
+        "xtr_pairs": 8,
+        "xtr_negatives": 20,
+    },
+    "optimiser": {"kind": "lazy_adam", "lr": 0.005, "betas": [0.9, 0.98], "eps": 1e-9, "weight_decay": 0, "clip": 1000},
+    "batch": {"pairs": 16, "alike": True, "kindred": True},
+}
 
 
 class Losses(Quiet):
@@ -38,15 +61,10 @@ def run(corpus: Path, out: Path, *, strict: bool = False, exclude: tuple[str, ..
     return trained, losses.values
 
 
-def pairs_precision(trained: Trained) -> float:
-    """P@1 of the saved encoder on all pairs of the corpus, from their text."""
-    import torch
-
-    encoder = Encoder.load(trained.folder)
-    batch = pair_batch(trained.store, trained.store.sources[0].pairs, 50)
-    vectors = encoder.model(batch.tokens).detach()
-    assert isinstance(vectors, torch.Tensor)
-    return precision_at_1(vectors, batch.text)
+def pairs_precision(trained: Trained, pairs: np.ndarray) -> float:
+    """P@1 of the saved encoder on some pairs of the corpus."""
+    batch = pair_batch(trained.store, pairs, 50)
+    return precision_at_1(Encoder.load(trained.folder).model(batch.tokens).detach(), batch.text)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +81,7 @@ def test_a_tiny_run_learns_64_pairs_by_heart(corpus: Path, tmp_path: Path, chang
     objective = {"kind": "ems", "temperature": 0.05, "language_dim": 4, "projection_dim": 0}
     trained, losses = run(corpus, tmp_path / "run", **({"objective": objective, "limits": {"steps": 120}} | changes))
     assert losses[-1] < losses[0]
-    assert pairs_precision(trained) == 1.0
+    assert pairs_precision(trained, trained.store.sources[0].pairs) == 1.0
 
 
 def test_a_pretrained_encoder_is_trained_with_its_own_tokenizer(tmp_path: Path) -> None:
@@ -85,14 +103,17 @@ def test_the_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
     assert first != other
 
 
-@pytest.mark.parametrize("batch", [{"pairs": 16}, {"pairs": 16, "tokens": 300, "accumulate": 2}])
-def test_a_resumed_run_is_the_uninterrupted_one(corpus: Path, tmp_path: Path, batch: dict[str, int]) -> None:
-    changes: dict[str, Any] = {
-        "model": TRANSFORMER,
-        "batch": batch,
-        "schedule": {"warmup": 3},
-        "evaluation": {"pairs": 3},
-    }
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": TRANSFORMER, "batch": {"pairs": 16}},
+        {"model": TRANSFORMER, "batch": {"pairs": 16, "tokens": 300, "accumulate": 2}},
+        SHIPPED,
+    ],
+    ids=["pairs", "tokens", "as shipped"],
+)
+def test_a_resumed_run_is_the_uninterrupted_one(corpus: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    changes = changes | {"schedule": {"warmup": 3}, "evaluation": {"pairs": 3}}
     whole, losses = run(corpus, tmp_path / "whole", limits={"steps": 20}, **changes)
 
     class Interrupted(Losses):
@@ -175,21 +196,77 @@ def test_a_diverging_run_stops_with_advice(corpus: Path, tmp_path: Path) -> None
         run(corpus, tmp_path / "run", optimiser={"lr": 1e30, "weight_decay": 0}, limits={"steps": 200})
 
 
-def test_early_stop(corpus: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"evaluation": {"pairs": 3, "every": 1, "patience": 2}, "limits": {"steps": 100}}
-    trained, losses = run(corpus, tmp_path / "run", **changes)
-    assert trained.result.stopped_early
-    assert len(losses) == trained.result.best_step + 2
+@pytest.mark.parametrize("changes", [{}, SHIPPED], ids=["dense", "sparse"])
+def test_one_bad_gradient_is_left_out(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    weights: list[Tensor] = []  # before each update
+
+    def backward_but_once(model: nn.Module, *inputs: Any, **options: Any) -> Any:
+        weights.append(nn.utils.parameters_to_vector(model.parameters()).detach())
+        loss = backward(model, *inputs, **options)
+        if len(weights) == 3:
+            next(model.parameters()).grad.mul_(torch.nan)
+        return loss
+
+    monkeypatch.setattr("encoder.training.trainer.backward", backward_but_once)
+    trained, losses = run(corpus, tmp_path / "run", limits={"steps": 6}, **changes)
+    assert trained.result.skipped == 1
+    assert [torch.equal(before, after) for before, after in pairwise(weights)] == [False, False, True, False, False]
+    assert len(losses) == 6 and np.isfinite(losses).all()
 
 
-@pytest.mark.parametrize("clock", ["wall", "cpu"])
-def test_a_time_budget_plans_the_schedule(corpus: Path, tmp_path: Path, clock: str) -> None:
-    now = {"wall": time.monotonic, "cpu": time.process_time}[clock]
-    started = now()
-    trained, losses = run(corpus, tmp_path / "run", limits={"minutes": 0.01, "clock": clock})
-    assert now() - started >= 0.6
-    assert trained.result.position.seconds >= 0.6
-    assert losses
+@pytest.mark.parametrize("changes", [{"precision": "bf16"}, {"precision": "fp16"}, {"compile": True}])
+def test_what_is_for_speed_alone_changes_no_loss_on_a_cpu(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    compiled: list[nn.Module] = []
+
+    def compile_nothing(model: nn.Module, **_: object) -> nn.Module:
+        compiled.append(model)
+        return model
+
+    monkeypatch.setattr("torch.compile", compile_nothing)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    few = {"model": TRANSFORMER, "limits": {"steps": 3}}
+    assert run(corpus, tmp_path / "fast", **few, **changes)[1] == run(corpus, tmp_path / "plain", **few)[1]
+    assert len(compiled) == changes.get("compile", 0)
+
+
+def test_an_early_stop_leaves_the_encoder_of_the_best_step(corpus: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "evaluation": {"pairs": 3, "every": 1, "patience": 2},
+        "schedule": {"warmup": 1, "decay": "inverse-sqrt"},  # the same rates however long the run
+    }
+    trained, losses = run(corpus, tmp_path / "run", limits={"steps": 100}, **changes)
+    result = trained.result
+    assert result.stopped_early
+    assert len(losses) == result.best_step + 2
+    assert pairs_precision(trained, hold_out(trained.store, 3).pairs) == result.best
+    metrics = json.loads((trained.folder / "metrics.json").read_text())
+    assert metrics == {"held_out_p_at_1": result.best, "step": result.best_step}
+    run(corpus, tmp_path / "until", limits={"steps": result.best_step}, **changes)
+    states = (load_file(tmp_path / name / STATE_FILE)["module.model.tokens.weight"] for name in ("until", "run"))
+    best = load_file(trained.folder / "model.safetensors")["tokens.weight"]
+    assert [np.array_equal(best, state) for state in states] == [True, False]
+
+
+@pytest.mark.parametrize(("clock", "function"), [("wall", "monotonic"), ("cpu", "process_time")])
+def test_a_time_budget_plans_the_schedule(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: str, function: str
+) -> None:
+    now = count(step=0.01).__next__  # seconds, and a look at the clock after each step
+    monkeypatch.setattr("encoder.training.trainer.time", SimpleNamespace(**{function: now}))
+    monkeypatch.setattr("encoder.training.observation._LOG_SECONDS", 0)
+    settings = make_settings(corpus, limits={"minutes": 0.01, "clock": clock})
+    with closing(RunLog(tmp_path, Console(file=StringIO()))) as log:
+        trained = train(settings, tmp_path / "run", lambda: log)
+    assert trained.result.position.seconds == pytest.approx(0.6, abs=0.011)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    rates = [json.loads(line)["learning_rate"] for line in lines]
+    assert len(rates) == trained.result.position.step
+    assert max(rates) == pytest.approx(settings.optimiser.lr, rel=0.01)
+    assert rates[-1] < 0.01 * settings.optimiser.lr
 
 
 def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
@@ -205,6 +282,16 @@ def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
     assert not np.allclose(weights[0]["tokens.weight"], weights[2]["tokens.weight"], atol=1e-3)
     subwords = [(trained.folder / "sentencepiece.model").read_bytes() for trained in (first, warm, scratch)]
     assert subwords[0] == subwords[1] == subwords[2]
+
+
+def test_a_run_that_trusts_the_code_of_its_model_trusts_that_of_its_start(corpus: Path, tmp_path: Path) -> None:
+    source = str(write_tiny_xlm_roberta(tmp_path / "xlmr"))
+    settings = PretrainedSettings(source=source, trust_remote_code=True)
+    import_encoder(source, tmp_path / "start", settings=settings)
+    start = {"encoder": str(tmp_path / "start")}
+    run(corpus, tmp_path / "run", model=settings.model_dump(), start=start, limits={"steps": 1})
+    with pytest.raises(InputError, match="trust_remote_code=True"):
+        run(corpus, tmp_path / "other", start=start)
 
 
 def test_a_transformer_grows_from_a_bag(corpus: Path, tmp_path: Path) -> None:

@@ -1,0 +1,86 @@
+"""What a killed run leaves behind, and what a resumed one refuses."""
+
+import errno
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from encoder.checkpoint import load_checkpoint, restore_checkpoint
+from encoder.errors import InputError
+from encoder.models import BagSettings
+from encoder.training.observation import Quiet, RunLog
+from encoder.training.schedule import Position
+from encoder.training.session import train
+from encoder.training.state import STATE_FILE, read_facts
+from tests.encoder.fixtures import write_checkpoint
+from tests.encoder.training.conftest import make_settings
+
+
+def test_other_data_is_refused(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    secret = tmp_path / "secret.txt"
+    secret.write_text(corpus.read_text().split("\t")[0] + "\n")
+    train(make_settings(corpus, limits={"steps": 2}), out, Quiet, exclude=(str(secret),))
+    longer = make_settings(corpus, limits={"steps": 3})
+    for other in ({}, {"exclude": (str(secret),), "strict": True}):
+        with pytest.raises(InputError, match="holds a run on other data: a corpus, --exclude or --strict has changed"):
+            train(longer, out, Quiet, **other)
+    assert train(longer, out, Quiet, exclude=(str(secret),)).result.position.step == 3
+    with corpus.open("a") as lines:
+        lines.write("one more\tnoch eine\n")
+    with pytest.raises(InputError, match="on other data"):
+        train(longer, out, Quiet, exclude=(str(secret),))
+
+
+def test_settings_that_came_later_do_not_matter(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(make_settings(corpus, limits={"steps": 2}), tmp_path / "run", Quiet)
+    facts = read_facts(tmp_path / "run" / STATE_FILE)
+    del facts["settings"]["batch"]["kindred"]  # as a run of an earlier version
+    monkeypatch.setattr("encoder.training.session.read_facts", lambda path: facts)
+    train(make_settings(corpus, limits={"steps": 3}), tmp_path / "run", Quiet)
+
+
+def test_a_line_that_a_kill_cut_off_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1, "loss": 2}\n{"step": 2, "loss": 1}\n{"step": 3, "lo')
+    log = RunLog(tmp_path, Console(file=StringIO()))
+    log.resumed(Position(2, 10, 1.0))
+    log.evaluated(Position(2, 10, 1.0), 0.5, 0.5)
+    log.close()
+    assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 2, 2]
+
+
+def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    log = RunLog(tmp_path, Console(file=StringIO()))
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"metrics\.jsonl: cannot be written"):
+        log.evaluated(Position(1, 1, 1.0), 0.5, 0.5)
+    log.close()
+
+
+def test_a_swap_that_fails_puts_the_old_checkpoint_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
+    rename = Path.rename
+
+    def fail_to_place(self: Path, target: Path) -> Path:
+        if self.suffix == ".tmp":
+            raise OSError(errno.EIO, "input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_to_place)
+    with pytest.raises(InputError, match="an earlier checkpoint there is intact"):
+        write_checkpoint(tmp_path / "best", BagSettings(dim=12))
+    assert load_checkpoint(folder).model.dim == 8
+
+
+def test_a_kill_between_the_renames_is_made_good(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
+    folder.rename(tmp_path / ".best.123.old")
+    restore_checkpoint(folder)
+    assert load_checkpoint(folder).model.dim == 8
+    write_checkpoint(tmp_path / ".best.456.old", BagSettings(dim=12))
+    restore_checkpoint(folder)
+    assert load_checkpoint(folder).model.dim == 8 and not (tmp_path / ".best.456.old").exists()
