@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba as nb
@@ -49,12 +50,22 @@ class LazyAdam(torch.optim.Optimizer):
         rows, values = gradient.indices()[0], gradient.values()
         if parameter.device.type == "cpu":
             arrays: list[Any] = [tensor.detach().numpy() for tensor in (parameter, *moments, values, rows)]
-            _rows(*arrays, *map(np.float32, (rate, beta1, beta2, group["eps"], scale)))
+            with _as_many_threads_as_torch():
+                _rows(*arrays, *map(np.float32, (rate, beta1, beta2, group["eps"], scale)))
             return
         weight, mean, square = (tensor[rows] for tensor in (parameter, *moments))
         _adam(weight, mean, square, values, rate, beta1, beta2, group["eps"], scale)
         for tensor, part in zip((parameter, *moments), (weight, mean, square), strict=True):
             tensor[rows] = part
+
+
+@contextmanager
+def _as_many_threads_as_torch() -> Iterator[None]:
+    """Both share OpenMP: numba would use all cores, and leave torch with as many threads from then on."""
+    threads = torch.get_num_threads()
+    nb.set_num_threads(min(threads, nb.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    yield
+    torch.set_num_threads(threads)
 
 
 def _adam(

@@ -81,12 +81,12 @@ class RunLog(Quiet):
     def _show(self, report: StepReport, figures: dict[str, float]) -> None:
         precision = "" if self._precision is None else f" P@1 {100 * self._precision:.1f}"
         seconds = report.position.seconds
-        left = seconds * (1 / report.done - 1) if report.done > 0 else 0.0
+        left = f"{seconds * (1 / report.done - 1) / 60:.1f} min left" if report.done > 0 else ""
         text = (
             f"step {report.position.step} loss {figures['loss']:.3f} {figures['pairs_per_second']:,.0f} pairs/s "
             f"{figures['tokens_per_second']:,.0f} tokens/s{precision}"
         )
-        self._bar.update(self._task, completed=report.done, figures=text, left=f"{left / 60:.1f} min left")
+        self._bar.update(self._task, completed=report.done, figures=text, left=left)
 
     def evaluated(self, position: Position, precision: float, best: float) -> None:
         self._precision = precision
