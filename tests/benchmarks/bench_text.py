@@ -108,9 +108,17 @@ def corpus(data: Path, folder: str, lang: str) -> list[str]:
         return [line.rstrip("\n").split("\t", 1)[1] for line in lines]
 
 
+def everyday_english(data: Path) -> list[str]:
+    """A large corpus of short sentences, each once: what is new in it are sentences, rarely words."""
+    found: dict[str, None] = {}
+    for path in sorted((data / "train/tatoeba").glob("en-*.tsv.xz")):
+        with lzma.open(path, "rt") as lines:
+            found.update((line.split("\t", 1)[0], None) for line in lines)
+    return list(found)
+
+
 def show_speed(console: Console, data: Path, subword: Subword) -> None:
-    processor = SentencePieceProcessor(model_proto=subword.model)
-    total = np.zeros(4)  # sentences, and seconds: ours, the reference's, ours when it knows the words
+    total = np.zeros(4)
     table = Table(
         "corpus",
         "sentences",
@@ -121,19 +129,24 @@ def show_speed(console: Console, data: Path, subword: Subword) -> None:
         title="whole text path, one thread, from cold",
     )
     for folder, lang in CORPORA:
-        sentences = corpus(data, folder, lang)
-        few = sentences[:: max(1, len(sentences) // REFERENCE_SENTENCES)]
-        encoder = TextEncoder(TextSettings(), Subword(subword.model))
-        by_word(lang)
-        cut = reference_segmenter(lang)
-        reference_path(few[:2], cut, processor)
-        fast, known = (seconds(lambda: encoder.encode(sentences, lang)) for _ in range(2))  # noqa: B023 - called at once
-        slow = seconds(lambda: reference_path(few, cut, processor)) / len(few) * len(sentences)  # noqa: B023
-        measured = np.array([len(sentences), fast, slow, known])
+        measured = measure(corpus(data, folder, lang), lang, subword)
         table.add_row(f"{folder} {lang}", *_speeds(measured))
         total += measured
     table.add_row("all", *_speeds(total))
+    table.add_row("train/tatoeba en", *_speeds(measure(everyday_english(data), "en", subword)))
     console.print(table)
+
+
+def measure(sentences: list[str], lang: str, subword: Subword) -> np.ndarray:
+    """The number of sentences, and seconds: ours, the reference's (from a sample), ours once the words are known."""
+    few = sentences[:: max(1, len(sentences) // REFERENCE_SENTENCES)]
+    encoder = TextEncoder(TextSettings(), Subword(subword.model))
+    by_word(lang)
+    cut, processor = reference_segmenter(lang), SentencePieceProcessor(model_proto=subword.model)
+    reference_path(few[:2], cut, processor)
+    slow = seconds(lambda: reference_path(few, cut, processor)) / len(few) * len(sentences)
+    fast, known = (seconds(lambda: encoder.encode(sentences, lang)) for _ in range(2))
+    return np.array([len(sentences), fast, slow, known])
 
 
 def _speeds(measured: np.ndarray) -> list[str]:
