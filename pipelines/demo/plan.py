@@ -76,7 +76,10 @@ QUICK = FULL._replace(
 
 
 def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
-    """The configuration for `twinlode train`: the recipe of configs/ems-small.yaml, smaller, on the seed bitext."""
+    """The configuration for `twinlode train`: the bag of configs/ems-small.yaml, smaller, on the seed bitext.
+
+    Batches are of everything, and the temperature is higher: on so little text the harder negatives of ems-small harm.
+    """
     return {
         "data": {"corpora": [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]},
         "text": {"normalise": {"vowel_marks": True}},
