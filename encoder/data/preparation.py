@@ -10,7 +10,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -183,7 +183,7 @@ def _tokenize(blocks: Iterator[TextBlock], tokenizer: TokenizerRecipe, excluded:
     first = list(islice(blocks, 4))
     if len(first) < 4 or tokenizer.workers == 1:  # a small corpus is done before worker processes have started
         encoder = tokenizer.make()
-        for block in (*first, *blocks):
+        for block in chain(first, blocks):
             yield tokenize_block(encoder, block, excluded)
         return
     # Not forked: torch and the tokenizers may already run threads here, which do not survive a fork.
@@ -191,7 +191,7 @@ def _tokenize(blocks: Iterator[TextBlock], tokenizer: TokenizerRecipe, excluded:
         tokenizer.workers, get_context("spawn"), initializer=_start_worker, initargs=(tokenizer.make, excluded)
     ) as pool:
         waiting: deque[Future[Tokenized]] = deque()
-        for block in (*first, *blocks):
+        for block in chain(first, blocks):
             waiting.append(pool.submit(_work, block))
             if len(waiting) > 3 * tokenizer.workers:
                 yield waiting.popleft().result()
