@@ -124,7 +124,7 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
         return [CorpusFile(number, tuple(paths), corpus.format, None, None)]
     files = []
     for path in paths:
-        kind = corpus.format or _format_of(path)
+        kind = corpus.format or format_of(path)
         langs = corpus.langs or (None if kind in _ONE_LANGUAGE else _languages_in_name(path))
         if langs is None and kind in ("tsv", "parquet"):
             raise InputError(f"{path}: which languages? Add `langs: [en, de]` to the corpus or name the file en-de.tsv")
@@ -141,7 +141,8 @@ def expand(pattern: str) -> list[str]:
     return sorted(found_url(filesystem, str(p), pattern) for p in found)
 
 
-def _format_of(path: str) -> Format:
+def format_of(path: str) -> Format:
+    """By the extension."""
     kind = extension(path)
     if kind not in _EXTENSIONS:
         raise InputError(f"{path}: the format is not clear from the name; add `format:` to the corpus")

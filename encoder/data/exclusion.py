@@ -10,12 +10,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from encoder.data.corpora import CorpusFile, Format, extension
+from encoder.data.corpora import CorpusFile, extension, format_of
 from encoder.data.readers import Group, iterate_lines, open_stream, read_groups
 from encoder.errors import InputError
 
 _NOT_WORD = re.compile(r"[\W_]+")
-_UNITS: dict[str, Format] = {"po": "po", "mo": "mo", "tmx": "tmx"}
 
 
 def exclusion_key(text: str) -> int:
@@ -50,8 +49,8 @@ def _texts(path: str) -> Iterator[str]:
             yield from _strings(_parsed("\n".join(_lines(path)), path))
         case "parquet":
             yield from _cells(path)
-        case kind if kind in _UNITS:
-            rows = read_groups(CorpusFile(0, (path,), _UNITS[kind], None, None))
+        case "po" | "mo" | "tmx":
+            rows = read_groups(CorpusFile(0, (path,), format_of(path), None, None))
             yield from (text for row in rows if isinstance(row, Group) for text in row.texts)
         case _:
             yield from (text for line in _lines(path) for text in (line, *line.split("\t")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -139,8 +139,8 @@ class Head(nn.Module):
         """The head that the `modules.json` of `folder` describes; its first module is the backbone."""
         pooling: Pooling | None = None
         stages: list[Dense | Normalize] = []
-        for module in read_json(folder / "modules.json")[1:]:
-            path, name = folder / module["path"], module["type"].rsplit(".", 1)[-1]
+        for module in read_modules(folder)[1:]:
+            path, name = folder / module.path, module.kind
             if name == "Pooling" and pooling is None:
                 pooling = Pooling.read(path)
             elif name == "Dense":
@@ -151,7 +151,7 @@ class Head(nn.Module):
             elif name == "Normalize":
                 stages.append(Normalize())
             elif name != "Dropout":
-                raise InputError(f"{folder}: module {module['type']} is not supported; choose pooling mean or cls")
+                raise InputError(f"{folder}: module {module.type} is not supported; choose pooling mean or cls")
         if pooling is None:
             raise InputError(f"{folder}: modules.json has no Pooling module; choose pooling mean or cls")
         return cls(pooling, stages)
@@ -172,11 +172,32 @@ class Head(nn.Module):
         (folder / "modules.json").write_text(json.dumps(modules, indent=2))
 
 
+class Module(NamedTuple):
+    """An entry of `modules.json`."""
+
+    type: str
+    path: str
+
+    @property
+    def kind(self) -> str:
+        """The class, without the package that changes between versions of sentence-transformers."""
+        return self.type.rsplit(".", 1)[-1]
+
+
+def read_modules(folder: Path) -> list[Module]:
+    """What a sentence-transformers folder is made of; any other folder has no modules."""
+    path = folder / "modules.json"
+    try:
+        found = json.loads(path.read_text("utf-8")) if path.exists() else []
+        return [Module(str(module["type"]), module["path"]) for module in found]
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path}: not a list of modules; copy the folder again") from None
+
+
 def backbone_folder(folder: Path) -> Path:
     """Where backbone and tokenizer are: the path of the first module, or `folder` itself where it has no modules."""
-    path = folder / "modules.json"
-    first = read_json(path)[:1] if path.exists() else []
-    return folder / first[0]["path"] if first else folder
+    modules = read_modules(folder)
+    return folder / modules[0].path if modules else folder
 
 
 def _activation(reference: str) -> nn.Module:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +14,11 @@ from torch.nn import functional
 
 from encoder.errors import InputError
 from encoder.models.bag import Bag, BagSettings, table_of
+from encoder.models.heads import read_modules
 from encoder.models.pretrained import TokenizerText
 from encoder.tokens import TokenBatch, Tokens
 
-_WEIGHTS, _TOKENIZER, _MODULES = "model.safetensors", "tokenizer.json", "modules.json"
+_WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 
 
 class StaticText(TokenizerText):
@@ -48,20 +48,15 @@ class Static(NamedTuple):
     text: StaticText
 
 
-class _Module(NamedTuple):
-    kind: str
-    path: str
-
-
 def is_static(folder: Path) -> bool:
     """Whether the first module of a sentence-transformers folder is a static embedding."""
-    modules = _modules(folder)
+    modules = read_modules(folder)
     return bool(modules) and modules[0].kind == "StaticEmbedding"
 
 
 def load_static(folder: Path) -> Static:
     """Model and text side of a folder that `is_static`."""
-    first, *more = _modules(folder)
+    first, *more = read_modules(folder)
     after = [module.kind for module in more]
     if after not in ([], ["Normalize"]):
         raise InputError(f"{folder}: after static embeddings only Normalize is supported, not {', '.join(after)}")
@@ -95,13 +90,3 @@ def _token_embeddings(state: dict[str, Tensor]) -> Tensor | None:
     rows = state["embeddings"].float()
     rows = rows[state["mapping"].long()] if "mapping" in state else rows
     return rows * state["weights"].float()[:, None] if "weights" in state else rows
-
-
-def _modules(folder: Path) -> list[_Module]:
-    """Of a sentence-transformers folder; none of any other."""
-    path = folder / _MODULES
-    try:
-        found = json.loads(path.read_text("utf-8")) if path.exists() else []
-        return [_Module(module["type"].rsplit(".", 1)[-1], module["path"]) for module in found]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"{path}: not a list of modules; copy the folder again") from None

@@ -46,7 +46,7 @@ def pair_keys(batch: Batch) -> Tensor:
 def shared_keys(keys: Tensor, all_keys: Tensor) -> tuple[Tensor, Tensor]:
     """Cells (row of `keys`, row of `all_keys`) that have a key in common, some of them twice; each row has some keys.
 
-    A sparse join: duplicates are few, and comparing everything with everything would cost as much as the loss.
+    A sparse join: comparing everything with everything would cost as much as the loss.
     """
     values, order = all_keys.flatten().sort()
     wanted = keys.flatten()

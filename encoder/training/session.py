@@ -108,8 +108,9 @@ def train(
     with distributed.process_group() as device:
         out.mkdir(parents=True, exist_ok=True)
         state_path = out / STATE_FILE
-        if state_path.exists():
-            _refuse_other_settings(read_facts(state_path)["settings"], settings, out)
+        saved = read_facts(state_path) if state_path.exists() else None
+        if saved is not None:
+            _refuse_other_settings(saved["settings"], settings, out)
         if distributed.rank() == 0:
             restore_checkpoint(out / BEST)
         start = _read_start(settings)
@@ -118,8 +119,8 @@ def train(
         model = build_model(settings.model, 0) if pretrained else None
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
         data = distributed.first_process_first(prepare_here)
-        if state_path.exists():
-            _refuse_other_data(read_facts(state_path).get("data"), data.store, out)
+        if saved is not None:
+            _refuse_other_data(saved.get("data"), data.store, out)
         model = model or build_model(settings.model, data.vocabulary, data.word_starts)
         if start is not None and settings.start is not None and settings.start.weights:
             _begin_with(model, start.model)
