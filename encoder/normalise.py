@@ -98,8 +98,15 @@ def safe_forms() -> dict[int, str]:
     presentation forms of Arabic letters. Kept, because the plain characters would say something else or the character
     is punctuation in its own right: 10² and H₂O, ½, ①, ㎡, №, …, and spacing accents such as ´.
     """
-    compatibility = (chr(i) for i in range(0xA0, LAST_LETTER + 1) if unicodedata.decomposition(chr(i))[:1] == "<")
-    return {ord(c): plain for c in compatibility if _is_safe(c, plain := unicodedata.normalize("NFKC", c))}
+    characters = [c for c in map(chr, range(0xA0, LAST_LETTER + 1)) if not unicodedata.is_normalized("NFKC", c)]
+    compatibility = [c for c in characters if unicodedata.decomposition(c)[:1] == "<"]
+    forms = {ord(c): plain for c in compatibility if _is_safe(c, plain := unicodedata.normalize("NFKC", c))}
+    # A character may be canonically equal to one of these (U+2000 is U+2002), or be composed of one (U+1E9B).
+    for character in characters:
+        parts = unicodedata.normalize("NFD", character)
+        if ord(character) not in forms and (replaced := parts.translate(forms)) != parts:
+            forms[ord(character)] = unicodedata.normalize("NFC", replaced)
+    return forms
 
 
 def _is_safe(character: str, plain: str) -> bool:

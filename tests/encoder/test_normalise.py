@@ -1,3 +1,4 @@
+import sys
 import unicodedata
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from encoder.errors import InputError
-from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text, safe_forms
+from encoder.normalise import LAST_LETTER, NormaliseSettings, lowercase, normalise, require_text, safe_forms
 
 STEPS = ("nfkc", "control", "whitespace", "lowercase")
 OFF = dict.fromkeys(STEPS, False)
@@ -65,11 +66,37 @@ def test_repeating_the_unicode_step_changes_nothing(text: str) -> None:
     assert only("nfkc", once) == once
 
 
+def kept(text: str) -> bool:
+    """Whether a character of the text, or one it is canonically composed of, is kept where NFKC would replace it."""
+    parts = set(unicodedata.normalize("NFD", text))
+    return any(unicodedata.decomposition(c)[:1] == "<" and ord(c) not in safe_forms() for c in parts)
+
+
 @given(st.text(st.characters(codec="utf-8")))
 def test_the_unicode_step_is_nfkc_where_all_is_safe(text: str) -> None:
-    unsafe = {c for c in text if unicodedata.decomposition(c)[:1] == "<" and ord(c) not in safe_forms()}
-    if not unsafe:
-        assert only("nfkc", text) == unicodedata.normalize("NFKC", text)
+    assert kept(text) or only("nfkc", text) == unicodedata.normalize("NFKC", text)
+
+
+def test_every_character_of_unicode() -> None:
+    characters = list(map(chr, range(LAST_LETTER + 1)))
+    once = normalise(characters, NormaliseSettings(**OFF | {"nfkc": True}))
+    assert normalise(once, NormaliseSettings(**OFF | {"nfkc": True})) == once
+    pairs = zip(characters, once, strict=True)
+    assert not [ascii(c) for c, got in pairs if got != unicodedata.normalize("NFKC", c) and not kept(c)]
+    above = "".join(map(chr, range(LAST_LETTER + 1, sys.maxunicode + 1)))
+    assert unicodedata.is_normalized("NFKC", above)
+
+
+@pytest.mark.parametrize("mark", ["\u0301", "\u0307", "\u0338", "\u3099"])
+def test_every_character_with_a_mark(mark: str) -> None:
+    marked = [chr(i) + mark for i in range(0x10000) if not unicodedata.is_normalized("NFKC", chr(i))]
+    once = normalise(marked, NormaliseSettings(**OFF | {"nfkc": True}))
+    assert normalise(once, NormaliseSettings(**OFF | {"nfkc": True})) == once
+
+
+def test_all_steps_again_change_no_character() -> None:
+    once = normalise(list(map(chr, range(LAST_LETTER + 1))), NormaliseSettings())
+    assert normalise(once, NormaliseSettings()) == once
 
 
 def test_lowercase_of_many() -> None:
