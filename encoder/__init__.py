@@ -11,7 +11,7 @@ __all__ = ["Encoder"]
 
 
 def __getattr__(name: str) -> Any:
-    # torch takes seconds to import, and `encoder.errors` alone does not need it
+    # torch takes seconds to import, and `encoder.languages` alone does not need it
     if name == "Encoder":
         from encoder.inference import Encoder
 

@@ -18,12 +18,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import nn
 
-from encoder.errors import InputError
 from encoder.models import ModelSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
 from encoder.models.pretrained import TokenizerText
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
+from mining.errors import InputError
 
 VERSION = 1
 CONFIG, WEIGHTS, SUBWORD, METRICS, FINGERPRINT = (

@@ -20,7 +20,6 @@ from encoder.checkpoint import (
     local_copy,
     save_checkpoint,
 )
-from encoder.errors import InputError
 from encoder.models import Bag, Pretrained, PretrainedSettings, Transformer
 from encoder.models.heads import Head
 from encoder.models.pretrained import local_folder
@@ -28,6 +27,7 @@ from encoder.models.static import is_static
 from encoder.models.transformer import NORM_EPS
 from encoder.standard_tokenizer import standard_tokenizer
 from encoder.text import TextEncoder
+from mining.errors import InputError
 
 Format = Literal["sentence-transformers", "huggingface"]
 _INNER = "0_Twinlode"  # the checkpoint inside a folder that needs twinlode to be loaded

@@ -15,12 +15,12 @@ import torch
 import xxhash
 
 from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoint, local_copy
-from encoder.errors import InputError
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
 from encoder.models.static import is_static, load_static
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 # Matrices of this many rows keep a CPU core busy and still fit its cache; a GPU wants far more.
 _CPU_TOKENS, _GPU_TOKENS, _BAG_TOKENS = 2048, 32768, 1 << 18

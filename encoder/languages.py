@@ -9,7 +9,7 @@ import langcodes
 from langcodes.tag_parser import LanguageTagError
 from rapidfuzz import fuzz, process
 
-from encoder.errors import InputError
+from mining.errors import InputError
 
 # CLDR keeps these apart from, or prefers a three-letter name to, the code under which corpora file the same language.
 _CORPUS_CODES = {"nb": "no", "fil": "tl"}

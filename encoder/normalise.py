@@ -9,7 +9,7 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict
 
-from encoder.errors import InputError
+from mining.errors import InputError
 
 # Invisible characters that carry no text: C0/C1 controls that are not white space, soft hyphen, zero-width space, marks
 # of direction, byte-order mark, non-characters and lone surrogates (which have no UTF-8). The zero-width joiner

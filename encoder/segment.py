@@ -11,11 +11,11 @@ from functools import cache
 import rjieba
 from opencc import OpenCC
 
-from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.moses import Moses
 from encoder.normalise import require_text, single_spaced
 from encoder.words import Remembered, Segmenter
+from mining.errors import InputError
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 UNSEGMENTED = frozenset({"th", "km", "lo", "my"})  # no spaces, no dependable segmenter: SentencePiece finds the words

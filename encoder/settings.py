@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from encoder.errors import InputError
+from mining.errors import InputError
 
 
 class Settings(BaseModel):

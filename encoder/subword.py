@@ -16,12 +16,12 @@ import numpy as np
 import sentencepiece
 from pydantic import BaseModel, ConfigDict, Field
 
-from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.normalise import require_text
 from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
 from encoder.words import WordTable
+from mining.errors import InputError
 
 PAD_ID, UNK_ID = 0, 1
 SPACE_PIECE = "\u2581"

@@ -7,12 +7,12 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from encoder.errors import InputError
 from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text
 from encoder.segment import by_word, segment
 from encoder.subword import SPACE_PIECE, Subword
 from encoder.tokens import Tokens
 from encoder.words import Segmenter, WordTable
+from mining.errors import InputError
 
 
 class TextSettings(BaseModel):

@@ -9,8 +9,7 @@ import sys
 
 import typer
 
-from encoder.errors import InputError as EncoderInputError
-from mining.errors import InputError as MiningInputError
+from mining.errors import InputError
 from pipelines.commands import (
     compare,
     demo,
@@ -63,7 +62,7 @@ def main() -> None:
     """Run the command line; bad input is one sentence on stderr and exit code 2."""
     try:
         app()
-    except (EncoderInputError, MiningInputError) as error:
+    except InputError as error:
         print(f"twinlode: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 from fsspec.core import url_to_fs
 from pydantic import Field, field_validator, model_validator
 
-from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.settings import Settings
 from encoder.urls import found_url, own_name
+from mining.errors import InputError
 
 # text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
 # files that translate each other line by line; nli-pairs: entailments alone.

@@ -13,7 +13,7 @@ from encoder.data.assembly import Assembled, assemble
 from encoder.data.corpora import AssemblySettings
 from encoder.data.heldout import HeldOut
 from encoder.data.store import Store
-from encoder.errors import InputError
+from mining.errors import InputError
 
 NO_PAIRS = (
     "the objective learns from translations, and no corpus of `data` has any; give it parallel text, or choose an "

@@ -12,7 +12,7 @@ from typing import Any
 
 from encoder.data.corpora import CorpusFile, extension, format_of
 from encoder.data.readers import Group, iterate_lines, open_stream, read_groups
-from encoder.errors import InputError
+from mining.errors import InputError
 
 _NOT_WORD = re.compile(r"[\W_]+")
 

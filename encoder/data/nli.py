@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from encoder.data.corpora import CorpusFile
 from encoder.data.readers import Group, Malformed, Row, Triple, iterate_lines
-from encoder.errors import InputError
 from encoder.languages import canonical
+from mining.errors import InputError
 
 _LABELS = {"entailment": "entailment", "contradiction": "contradiction", "contradictory": "contradiction"}
 _SIDE = re.compile(r"sentence([12])_([A-Za-z]{2,3})")

@@ -22,9 +22,9 @@ from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
 from encoder.data.readers import Group, Malformed, Triple, read_groups
 from encoder.data.store import MANIFEST, Block, Store, StoreWriter
-from encoder.errors import InputError
 from encoder.tokens import Tokens
 from encoder.workers import start_worker
+from mining.errors import InputError
 
 _BLOCK_SENTENCES = 20_000
 _STORE_VERSION = 2

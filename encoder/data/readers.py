@@ -11,8 +11,8 @@ from typing import IO, Any, NamedTuple, cast
 import fsspec
 
 from encoder.data.corpora import CorpusFile, Format
-from encoder.errors import InputError
 from encoder.languages import canonical
+from mining.errors import InputError
 
 _READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError)
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -13,9 +13,9 @@ from encoder.data.examples import Examples, Source
 from encoder.data.heldout import HeldOut
 from encoder.data.permutation import permute
 from encoder.data.store import Store
-from encoder.errors import InputError
 from encoder.settings import Settings
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 _POOL = 65536  # examples drawn at a time: spreads the cost of drawing, and gives length buckets something to sort
 _KINDRED_POOL = 1 << 20  # the more there are to choose from, the closer the kinship

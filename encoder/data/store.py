@@ -16,8 +16,8 @@ from typing import IO, Literal, NamedTuple
 
 import numpy as np
 
-from encoder.errors import InputError
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 MANIFEST = "manifest.json"
 _LANGUAGES = 1 << 15  # languages are numbered in int16

@@ -13,11 +13,11 @@ from pathlib import Path
 from encoder.data.corpora import DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
 from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
-from encoder.errors import InputError
 from encoder.sampling import shares
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
 from encoder.text import prepare as prepare_text
+from mining.errors import InputError
 
 
 def prepare_subword(

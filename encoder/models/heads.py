@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.errors import InputError
+from mining.errors import InputError
 
 _TYPES = "sentence_transformers.models"
 _LEGACY_MODES = {

@@ -11,9 +11,9 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from encoder.errors import InputError
 from encoder.models.heads import Head, backbone_folder, read_json
 from encoder.tokens import TokenBatch, Tokens
+from mining.errors import InputError
 
 _NO_LIMIT = 10**9  # tokenizers without a length limit report an absurdly large one
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.py", "*.safetensors", "*_Dense/*.bin"]

@@ -12,11 +12,11 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from encoder.errors import InputError
 from encoder.models.bag import Bag, BagSettings, table_of
 from encoder.models.heads import read_modules
 from encoder.models.pretrained import TokenizerText
 from encoder.tokens import TokenBatch, Tokens
+from mining.errors import InputError
 
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 

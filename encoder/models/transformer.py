@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.errors import InputError
 from encoder.models.bag import Bag
 from encoder.tokens import TokenBatch
+from mining.errors import InputError
 
 Preset = Literal["tiny", "small", "base", "ems"]
 PRESETS: dict[str, dict[str, int]] = {

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.batch import Batch, DataShape, repeat_batch
-from encoder.errors import InputError
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import masked_logits, same_meaning, shared_keys
 from encoder.settings import Settings
 from encoder.training.distributed import gather, rank
+from mining.errors import InputError
 
 Strategy = Literal["unsupervised", "nli", "supervised"]
 _SHAPES: dict[Strategy, DataShape] = {"unsupervised": "monolingual", "nli": "triples", "supervised": "pairs"}

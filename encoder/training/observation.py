@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from encoder.errors import InputError
 from encoder.training.schedule import Position
 from encoder.training.trainer import StepReport
+from mining.errors import InputError
 
 _LOG_SECONDS = 1.0
 

@@ -25,7 +25,6 @@ from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
 from encoder.data.sampling import Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
-from encoder.errors import InputError
 from encoder.models import (
     Bag,
     BagSettings,
@@ -42,6 +41,7 @@ from encoder.training import distributed
 from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Job, Observer, Result, Task, Trainer
+from mining.errors import InputError
 
 BEST = "best"
 # A run may be resumed with other values of these.

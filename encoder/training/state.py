@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from encoder.errors import InputError
+from mining.errors import InputError
 
 STATE_FILE = "training.safetensors"
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from encoder.batch import Batch
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
-from encoder.errors import InputError
 from encoder.objectives.base import Objective
 from encoder.training import distributed
 from encoder.training.cache import Encode, backward
@@ -23,6 +22,7 @@ from encoder.training.retrieval import evaluate
 from encoder.training.schedule import Position, learning_rate_factor, progress
 from encoder.training.settings import OptimiserSettings, TrainSettings
 from encoder.training.state import load_state, read_facts, save_state
+from mining.errors import InputError
 
 _DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _EVALUATIONS = 10  # over a run, when not told how often

@@ -73,7 +73,7 @@ def command(
 
 def _expand(patterns: list[str]) -> list[str]:
     from encoder.data.corpora import expand
-    from encoder.errors import InputError
+    from mining.errors import InputError
 
     paths = []
     for pattern in patterns:

@@ -14,9 +14,9 @@ import torch
 import encoder.checkpoint as checkpoint
 from encoder import Encoder
 from encoder.checkpoint import content_fingerprint, load_checkpoint
-from encoder.errors import InputError
 from encoder.exchange import export_encoder, import_encoder
 from encoder.models import BagSettings, TransformerSettings
+from mining.errors import InputError
 from tests.encoder.fixtures import write_checkpoint, write_tiny_xlm_roberta
 
 

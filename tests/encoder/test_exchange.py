@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from encoder import Encoder
-from encoder.errors import InputError
 from encoder.exchange import export_encoder, import_encoder
 from encoder.models import BagSettings, ModelSettings, TransformerSettings
 from encoder.normalise import NormaliseSettings, normalise
 from encoder.standard_tokenizer import standard_tokenizer
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
+from mining.errors import InputError
 from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
 
 TEXTS = [

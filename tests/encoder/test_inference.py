@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoder import Encoder
-from encoder.errors import InputError
 from encoder.inference import plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
 from encoder.text import TextSettings
 from encoder.tokens import Tokens
+from mining.errors import InputError
 from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from encoder.errors import InputError
 from encoder.languages import canonical
+from mining.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from encoder.errors import InputError
 from encoder.normalise import LAST_LETTER, NormaliseSettings, lowercase, normalise, require_text, safe_forms
+from mining.errors import InputError
 
 STEPS = ("nfkc", "control", "whitespace", "lowercase")
 OFF = dict.fromkeys(STEPS, False)

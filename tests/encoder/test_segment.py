@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.errors import InputError
 from encoder.languages import canonical
 from encoder.segment import by_word, segment
+from mining.errors import InputError
 from tests.benchmarks.bench_text import agreement, real_sentences
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
-from encoder.errors import InputError
 from encoder.settings import Settings, load_settings
+from mining.errors import InputError
 
 
 class Circle(Settings):

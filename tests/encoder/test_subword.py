@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 
-from encoder.errors import InputError
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 WORDS = [
     "stone",

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 
-from encoder.errors import InputError
 from encoder.normalise import NormaliseSettings
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings, prepare
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 ODD = "aAzß5１.．,'’-`\u2581\u00ad\u200b\u200d\u00a0\u3000 \t\0\x1c\x1f\x85\u2028中文漢圖。いеЯ١हिก…²ﬁİ"
 SENTENCES = ["The Stone, it's RED.", "", "  Ｗide\u200b Stone.  ", "Mr. Red saw the stone. It was red"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encoder.errors import InputError as EncoderInputError
 from encoder.settings import load_settings
 from encoder.training.settings import TrainSettings
 from mining.errors import InputError
@@ -119,7 +118,7 @@ def test_the_comparison_of_the_papers_is_valid() -> None:
 def test_training_configurations_are_valid(path: Path) -> None:
     try:
         load_settings(TrainSettings, path)
-    except EncoderInputError as error:
+    except InputError as error:
         pytest.fail(str(error))
 
 

@@ -12,8 +12,8 @@ from encoder.data.examples import build_examples, draw_members
 from encoder.data.heldout import hold_out
 from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Block, Store, StoreWriter
-from encoder.errors import InputError
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 LANGUAGES = ("en", "de", "fr")
 

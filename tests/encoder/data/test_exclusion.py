@@ -11,9 +11,9 @@ import pytest
 from encoder.data.corpora import DataSettings
 from encoder.data.exclusion import is_excluded, read_exclusions
 from encoder.data.vocabulary import prepare_subword
-from encoder.errors import InputError
 from encoder.subword import Subword, SubwordSettings
 from encoder.text import TextSettings
+from mining.errors import InputError
 
 ONE, OTHER = "A red stone, alone", "Der rote Stein"
 PO = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "{}"\nmsgstr "{}"\n'

@@ -7,7 +7,7 @@ import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.data.readers import Group, Malformed, Row, Triple, read_groups
-from encoder.errors import InputError
+from mining.errors import InputError
 
 
 def read(path: Path, format_: str = "nli", **corpus: object) -> list[Row]:

@@ -14,8 +14,8 @@ from encoder.data.heldout import hold_out
 from encoder.data.permutation import permute
 from encoder.data.sampling import BatchSettings, Drawn, Sampler, mixture
 from encoder.data.store import Block, Store, StoreWriter, group_pairs, text_hashes
-from encoder.errors import InputError
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 
 def make_store(folder: Path, sizes: dict[str, int], vocabulary: int = 10_000) -> Store:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from encoder.errors import InputError
 from encoder.models import Pretrained, PretrainedSettings
 from encoder.models.heads import Dense, Head, Pooling
 from encoder.tokens import Tokens
+from mining.errors import InputError
 from tests.encoder.fixtures import sentences, write_tiny_xlm_roberta
 
 

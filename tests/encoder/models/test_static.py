@@ -12,10 +12,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from encoder import Encoder
-from encoder.errors import InputError
 from encoder.exchange import export_encoder
 from encoder.models import BagSettings
 from encoder.text import TextSettings
+from mining.errors import InputError
 from tests.encoder.fixtures import sentences, write_checkpoint
 
 TEXTS = [*sentences(30, seed=3), "", "unheard of"]

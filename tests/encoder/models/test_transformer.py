@@ -4,9 +4,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from encoder.errors import InputError
 from encoder.models import Bag, BagSettings, Transformer, TransformerSettings
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 SENTENCES = [[1, 2, 3], [], [5], [6, 7, 8, 9], [1, 2, 3]]
 

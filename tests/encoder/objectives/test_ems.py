@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from encoder.batch import Batch
-from encoder.errors import InputError
 from encoder.objectives.base import EncoderFacts
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.tokens import Tokens
+from mining.errors import InputError
 
 DIM, VOCABULARY, LANGUAGES = 6, 20, ("de", "en", "fr")
 LEFT = [[1, 2, 2], [3], [4, 5, 6, 7]]

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from encoder.errors import InputError
 from encoder.objectives.msimcse import Msimcse, MsimcseSettings
+from mining.errors import InputError
 from tests.encoder.objectives.batches import DIM, FACTS, make_batch
 
 

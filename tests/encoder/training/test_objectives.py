@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from encoder.data.examples import pair_batch
-from encoder.errors import InputError
 from encoder.inference import Encoder
 from encoder.training.observation import Quiet
 from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.trainer import StepReport
+from mining.errors import InputError
 from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.encoder.training.conftest import OBJECTS, SUBJECTS, VERBS, make_settings
 

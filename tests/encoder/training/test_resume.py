@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from encoder.checkpoint import load_checkpoint, restore_checkpoint
-from encoder.errors import InputError
 from encoder.models import BagSettings
 from encoder.training.observation import Quiet, RunLog
 from encoder.training.schedule import Position
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
+from mining.errors import InputError
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training.conftest import make_settings
 

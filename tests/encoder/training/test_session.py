@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from encoder.data.examples import pair_batch
 from encoder.data.heldout import hold_out
-from encoder.errors import InputError
 from encoder.exchange import import_encoder
 from encoder.inference import Encoder
 from encoder.models import PretrainedSettings
@@ -27,6 +26,7 @@ from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.state import STATE_FILE
 from encoder.training.trainer import StepReport
+from mining.errors import InputError
 from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.encoder.training.conftest import make_settings
 

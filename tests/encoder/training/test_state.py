@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from encoder.errors import InputError
 from encoder.models import BagSettings
 from encoder.training.settings import OptimiserSettings
 from encoder.training.state import save_state
 from encoder.training.trainer import make_optimiser
+from mining.errors import InputError
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training.test_cache import make_modules
 

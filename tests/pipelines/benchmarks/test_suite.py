@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from encoder.errors import InputError as EncoderInputError
 from encoder.settings import load_settings
 from mining.errors import InputError
 from pipelines import cli
@@ -99,7 +98,7 @@ def test_every_benchmark_has_a_name() -> None:
 )
 def test_bad_settings(tmp_path: Path, entry: str, message: str) -> None:
     write(tmp_path, "suite.yaml", "benchmarks:", f"  - {entry}")
-    with pytest.raises(EncoderInputError, match=message):
+    with pytest.raises(InputError, match=message):
         load_settings(Suite, tmp_path / "suite.yaml")
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 
-from encoder.errors import InputError as EncoderInputError
 from encoder.settings import apply_override, load_settings, validate_settings
 from encoder.training.settings import TrainSettings
 from mining.errors import InputError
@@ -53,7 +52,7 @@ def tree(tmp_path: Path) -> dict[str, Any]:
 )
 def test_mistakes_are_found_before_any_work(tree: dict[str, Any], tmp_path: Path, override: str, message: str) -> None:
     apply_override(tree, override)
-    with pytest.raises((InputError, EncoderInputError)) as error:
+    with pytest.raises(InputError) as error:
         run_loop(validate_settings(LoopSettings, tree, "loop.yaml"), tmp_path / "out", None, None)  # type: ignore[arg-type]
     assert message in str(error.value)
     assert not (tmp_path / "out").exists()
