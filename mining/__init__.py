@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mining.errors import InputError
-    from mining.graph import Graph, Neighbours, merge
     from mining.knn import knn_graph
     from mining.margin import Margin, margin_scores
+    from mining.neighbours import Graph, Neighbours, merge
     from mining.retrieval import Edges, Retrieval, candidates, retrieve
     from mining.vectors import Vectors, from_array, open_vectors, write_vectors
 

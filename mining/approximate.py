@@ -15,11 +15,11 @@ import numpy as np
 
 from mining.cell import rerank
 from mining.errors import InputError
-from mining.graph import Graph, Neighbours
 from mining.knn import DEFAULT_MEMORY, Checkpoint, knn_graph, require_fit
+from mining.neighbours import Graph, Neighbours
 from mining.proposals import Report, unit_rows
-from mining.selection import MISSING
 from mining.threads import Threads, thread_pool
+from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
 
 # Up to this many similarities (a million sentences by a million) the default is exact: hours on two cores at dim 1024,

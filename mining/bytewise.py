@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 from numba.extending import overload
 
-from mining.selection import MISSING, dot
+from mining.top_k import MISSING, dot
 
 LOWEST = np.float32(-1e30)  # below every score; kernels with fastmath must not meet infinities
 _LANES = 512  # maxima taken along a row of a block

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from mining.graph import Graph, Neighbours, merge
+from mining.neighbours import Graph, Neighbours, merge
 from mining.proposals import Blocks, Report, error_bound, propose_compiled, propose_torch, unit_rows
 from mining.quantised import int8_is_fast, quantised_cell
-from mining.selection import MISSING, cosines, refine
 from mining.threads import Threads
+from mining.top_k import MISSING, cosines, refine
 from mining.vectors import Vectors
 
 SLACK = 4  # candidates beyond k: the more, the fewer rows are searched again

@@ -20,7 +20,7 @@ import torch
 from mining.cell import SLACK, knn_cell
 from mining.errors import InputError
 from mining.files import atomic_writer
-from mining.graph import Graph, Neighbours, merge
+from mining.neighbours import Graph, Neighbours, merge
 from mining.proposals import Blocks, Report
 from mining.threads import core_count, thread_pool
 from mining.vectors import Vectors

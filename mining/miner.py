@@ -16,9 +16,9 @@ from mining.calibration import SEED_DISTANCE, Calibration, calibrate
 from mining.corpus import read_id_pairs, texts_at
 from mining.errors import InputError
 from mining.filters import FilterSettings, apply_filters
-from mining.graph import Graph
 from mining.knn import DEFAULT_MEMORY, Checkpoint, choose_device, knn_graph
 from mining.margin import Margin
+from mining.neighbours import Graph
 from mining.plants import PlantRows, plan_plants
 from mining.proposals import Report
 from mining.retrieval import DIRECTION_NAMES, Edges, Retrieval, retrieve

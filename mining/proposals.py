@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from mining.selection import MISSING, sweep
 from mining.threads import Threads
+from mining.top_k import MISSING, sweep
 from mining.vectors import Vectors
 
 Report = Callable[[float], object]

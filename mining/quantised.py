@@ -25,10 +25,10 @@ from mining.bytewise import (
     tighten,
     tighten_columns,
 )  # fmt: skip
-from mining.graph import Graph, Neighbours
+from mining.neighbours import Graph, Neighbours
 from mining.proposals import Blocks, Report, error_bound
-from mining.selection import MISSING
 from mining.threads import Threads
+from mining.top_k import MISSING
 from mining.vectors import Vectors
 
 _LEAST_ROWS = 2048  # below, floors are too weak to rule much out, and float32 is fast enough

@@ -11,9 +11,9 @@ from enum import StrEnum
 import numba as nb
 import numpy as np
 
-from mining.graph import Graph, Neighbours
 from mining.margin import Margin, margin_scores
-from mining.selection import MISSING
+from mining.neighbours import Graph, Neighbours
+from mining.top_k import MISSING
 
 FORWARD, BACKWARD = 1, 2  # bits of `Edges.directions`
 DIRECTION_NAMES = np.array(["", "f", "b", "fb"])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mining.errors import InputError
 from mining.files import atomic_writer, local_path
-from mining.selection import norms
+from mining.top_k import norms
 
 DTYPES = {"float16": np.float16, "float32": np.float32}
 _CHECK_BYTES = 16 << 20  # rows are checked in pieces of this size

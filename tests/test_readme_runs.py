@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from encoder.models import TransformerSettings
 from encoder.text import TextSettings
 from pipelines.cli import app
-from pipelines.review.session import Session
+from pipelines.review.review_session import Session
 from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.demo.wheels import messages
 from tests.pipelines.loop.corpora import write_world

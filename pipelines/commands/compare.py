@@ -10,7 +10,7 @@ import typer
 from pipelines.commands.runs import RunStatus, show_table
 
 if TYPE_CHECKING:
-    from pipelines.compare import Finished
+    from pipelines.evaluation.comparison import Finished
 
 
 def command(
@@ -35,7 +35,7 @@ def command(
     from rich.console import Console
 
     from encoder.settings import load_settings
-    from pipelines.compare import CompareSettings, compare, table, write_reports
+    from pipelines.evaluation.comparison import CompareSettings, compare, table, write_reports
 
     overrides = list(set_ or [])
     if minutes is not None:

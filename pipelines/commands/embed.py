@@ -34,8 +34,8 @@ def command(
     quiet_beam()
     from encoder.settings import validate_settings
     from pipelines.commands.prepare import summarise
-    from pipelines.embed import EmbedSettings, embed
-    from pipelines.runners import accelerator_of, load_runner, require_reachable
+    from pipelines.embed.vector_stage import EmbedSettings, embed
+    from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [sentences, encoder, out])

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipelines.benchmarks.base import Attachment
-    from pipelines.benchmarks.suite import Report, Suite
+    from pipelines.evaluation.benchmark import Attachment
+    from pipelines.evaluation.suite import Report, Suite
 
 
 def command(
@@ -54,9 +54,9 @@ def command(
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from mining.errors import InputError
-    from pipelines.benchmarks.report import write_json, write_markdown
-    from pipelines.benchmarks.sources import load_source
-    from pipelines.benchmarks.suite import run_suite
+    from pipelines.evaluation.result_tables import write_json, write_markdown
+    from pipelines.evaluation.sources import load_source
+    from pipelines.evaluation.suite import run_suite
 
     suite = _suite(benchmark, config, set_ or [])
     console = Console(stderr=True)
@@ -88,8 +88,8 @@ def command(
 
 
 def _write_texts(console: Console, suite: Suite, data: Path, folder: Path) -> None:
-    from pipelines.benchmarks.base import evaluate
-    from pipelines.benchmarks.sources import TextWriter
+    from pipelines.evaluation.benchmark import evaluate
+    from pipelines.evaluation.sources import TextWriter
 
     writer = TextWriter(folder)
     for benchmark in suite.benchmarks:
@@ -104,7 +104,7 @@ def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:
 
     from encoder.settings import apply_override, load_settings, validate_settings
     from mining.errors import InputError
-    from pipelines.benchmarks.suite import NAMES, Suite
+    from pipelines.evaluation.suite import NAMES, Suite
 
     if benchmark == "suite":
         if config is None:
@@ -127,7 +127,7 @@ def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:
 def _summarise(console: Console, report: Report) -> None:
     from rich.table import Table
 
-    from pipelines.benchmarks.report import shown_difference, shown_headline
+    from pipelines.evaluation.result_tables import shown_difference, shown_headline
 
     table = Table(title="benchmarks, with 95% bootstrap intervals")
     for heading in ("benchmark", "score", report.encoders[0]):
@@ -160,7 +160,7 @@ def _say(console: Console, line: str) -> None:
 def _show_scores(console: Console, report: Report) -> None:
     from rich.table import Table
 
-    from pipelines.benchmarks.report import score_rows
+    from pipelines.evaluation.result_tables import score_rows
 
     table = Table(title="all scores")
     for heading in ("dataset", "metric", *report.encoders):

@@ -27,8 +27,8 @@ def command(
     quiet_beam()
     from encoder.settings import validate_settings
     from pipelines.commands.mine import show
-    from pipelines.graph import GraphSettings, build_graph
-    from pipelines.runners import accelerator_of, load_runner, require_reachable
+    from pipelines.graph.graph_stage import GraphSettings, build_graph
+    from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [source, target, out])

@@ -11,7 +11,7 @@ from pipelines.commands.options import RunnerOption, RunnerSetOption, quiet_beam
 from pipelines.commands.runs import RunStatus, show_table
 
 if TYPE_CHECKING:
-    from pipelines.loop.state import RoundRecord
+    from pipelines.loop.records import RoundRecord
 
 
 def command(
@@ -35,10 +35,10 @@ def command(
 
     from encoder.settings import load_settings
     from pipelines.loop.engine import run_loop
-    from pipelines.loop.settings import LoopSettings
+    from pipelines.loop.loop_settings import LoopSettings
     from pipelines.loop.table import table, write_table
     from pipelines.report import write_report
-    from pipelines.runners import load_runner
+    from pipelines.runners.runner import load_runner
 
     settings = load_settings(LoopSettings, config, set_ or [])
     console = Console(stderr=True)

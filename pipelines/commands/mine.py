@@ -27,10 +27,10 @@ from pipelines.commands.options import (
     quiet_beam,
     read_filters,
 )
-from pipelines.defaults import ROWS_PER_SHARD
+from pipelines.datasets import ROWS_PER_SHARD
 
 if TYPE_CHECKING:
-    from pipelines.job import JobResult
+    from pipelines.mine.job import JobResult
 
 Corpus = Annotated[list[str], typer.Option(help="Files, URLs or quoted globs (repeatable); gz, bz2, xz, zst too.")]
 FileFormat = Annotated[str | None, typer.Option(help="Format of the files, as for prepare; by extension unless told.")]
@@ -84,10 +84,10 @@ def command(
     from encoder.settings import validate_settings
     from mining.errors import InputError
     from mining.files import require_writable
-    from pipelines.export import check_target, export_pairs
-    from pipelines.job import JobSettings, mine_corpora
-    from pipelines.review.result import reviewed_threshold
-    from pipelines.runners import load_runner, require_reachable
+    from pipelines.mine.job import JobSettings, mine_corpora
+    from pipelines.mine.pair_export import check_target, export_pairs
+    from pipelines.mine.review_result import reviewed_threshold
+    from pipelines.runners.runner import load_runner, require_reachable
 
     read: dict[str, Any] = {"format": format, "column": column, "ref_column": ref_column, "max_chars": max_chars}
     sides = {

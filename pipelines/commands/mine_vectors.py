@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from mining.graph import Graph
     from mining.margin import Margin
     from mining.miner import Mined, SearchResult, Selection
+    from mining.neighbours import Graph
     from mining.pair_formats import Format
     from mining.sides import Side
 
@@ -95,7 +95,7 @@ def command(
     from mining.errors import InputError
     from mining.miner import MineSettings, build_graph, mine_sides, plant_seed
     from mining.pair_formats import format_of, write_pairs
-    from pipelines.review.result import reviewed_threshold
+    from pipelines.mine.review_result import reviewed_threshold
 
     if sum(choice is not None for choice in (threshold, top, gold, target_precision, threshold_from)) > 1:
         raise InputError("give only one of --threshold, --top, --gold, --target-precision and --threshold-from")
@@ -267,7 +267,7 @@ def _candidates(graph: Graph, margin: Margin, source: Side, target: Side) -> pa.
 def _save_graph(folder: str, found: SearchResult) -> None:
     import numpy as np
 
-    from mining.graph import write_neighbours
+    from mining.neighbours import write_neighbours
 
     graph: Graph = found.graph
     about = {"search": found.how, "recall": f"{found.recall:.4f}"}

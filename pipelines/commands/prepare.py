@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.commands.options import RunnerOption, RunnerSetOption
-from pipelines.defaults import ROWS_PER_SHARD
+from pipelines.datasets import ROWS_PER_SHARD
 
 if TYPE_CHECKING:
-    from pipelines.datasets import Dataset
+    from pipelines.datasets.manifest import Dataset
 
 _FORMATS = "txt, tsv, bucc, jsonl, parquet, gettext, wet, warc or html; by extension unless told"
 
@@ -45,8 +45,8 @@ def command(
 
     logging.getLogger().setLevel(logging.ERROR)  # Beam warns of optional packages when it is imported
     from encoder.settings import validate_settings
-    from pipelines.prepare import PrepareSettings, prepare
-    from pipelines.runners import load_runner, require_reachable
+    from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+    from pipelines.runners.runner import load_runner, require_reachable
 
     read: dict[str, Any] = {"lang": lang, "format": format, "column": column, "ref_column": ref_column}
     tree = {

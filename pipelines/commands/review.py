@@ -31,8 +31,8 @@ def command(
 
     from mining.errors import InputError
     from pipelines.commands.mine import show
+    from pipelines.review.review_session import Session
     from pipelines.review.server import ReviewServer
-    from pipelines.review.session import Session
 
     if precision is not None and not 0 < precision <= 1:
         raise InputError(f"--precision {precision:g}: it must be above 0 and at most 1")

@@ -15,7 +15,7 @@ from encoder.data.readers import Group, read_groups
 from encoder.normalise import normalise
 from mining.errors import InputError
 from pipelines.demo.messages import is_sentence_pair, plain
-from pipelines.parts import CLEANING
+from pipelines.prepare.parts import CLEANING
 
 # Names of locale folders in order of preference, where the language code alone is not (the only) one.
 _LOCALES = {

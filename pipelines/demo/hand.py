@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from pipelines.demo.corpora import Corpora
+from pipelines.demo.demo_corpora import Corpora
 from pipelines.demo.plan import Plan
 
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mining.pairs import SCHEMA, conform
-from pipelines.datasets import Dataset
-from pipelines.demo.corpora import write_text
+from pipelines.datasets.manifest import Dataset
+from pipelines.demo.demo_corpora import write_text
 from pipelines.demo.hand import Place
 from pipelines.demo.scores import Score
-from pipelines.loop.selection import Known, select_pairs
-from pipelines.loop.settings import SelectionSettings
-from pipelines.mine import pair_batches
-from pipelines.score_curve import ScoreCurve
+from pipelines.loop.loop_settings import SelectionSettings
+from pipelines.loop.pair_selection import Known, select_pairs
+from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.score_curve import ScoreCurve
 
 
 def write_mined(place: Place, scores: Sequence[Score], precision: float) -> list[Path]:

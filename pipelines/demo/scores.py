@@ -13,9 +13,9 @@ from rich.text import Text
 
 from mining.files import read_lines
 from mining.metrics import PairMetrics, is_gold, pair_metrics
-from pipelines.datasets import Dataset
-from pipelines.demo.corpora import Corpora
-from pipelines.mine import pair_batches
+from pipelines.datasets.manifest import Dataset
+from pipelines.demo.demo_corpora import Corpora
+from pipelines.mine.pair_stage import pair_batches
 
 
 class Sample(NamedTuple):

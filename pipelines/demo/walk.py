@@ -13,18 +13,18 @@ from rich.progress import track
 from mining.errors import InputError
 from pipelines.commands import train
 from pipelines.demo.catalogs import Pair, read_pairs
-from pipelines.demo.corpora import Corpora, show_corpora, write_corpora, write_text
+from pipelines.demo.demo_corpora import Corpora, show_corpora, write_corpora, write_text
 from pipelines.demo.hand import Place, say, show_commands, train_command
-from pipelines.demo.mines import mine_all
 from pipelines.demo.packages import Package, cache_folder, fetch
+from pipelines.demo.parallel_mines import mine_all
 from pipelines.demo.plan import Plan, round_settings, training_settings
 from pipelines.demo.round import write_mined
 from pipelines.demo.scores import Score, score, show_rounds, show_samples, show_scores
-from pipelines.export import export_pairs
-from pipelines.job import JobSettings, SideSettings
-from pipelines.readers import ReadSettings
+from pipelines.mine.job import JobSettings, SideSettings
+from pipelines.mine.pair_export import export_pairs
+from pipelines.mine.thresholding import ThresholdSettings
+from pipelines.prepare.readers import ReadSettings
 from pipelines.report import write_report
-from pipelines.selection import ThresholdSettings
 
 _SAMPLES = 4
 

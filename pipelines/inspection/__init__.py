@@ -9,12 +9,12 @@ from fsspec.core import url_to_fs
 from encoder.checkpoint import CONFIG, FINGERPRINT
 from mining.errors import InputError
 from mining.files import local_path, resolve
-from pipelines.datasets import MANIFEST, WORK, join, read_model
-from pipelines.inspection import encoders, files, folders, stages
+from pipelines.datasets.manifest import MANIFEST, WORK, join, read_model
+from pipelines.inspection import encoders, folders, single_files, stages
 from pipelines.inspection.description import Description
-from pipelines.loop.state import ROUND, STATE, LoopState, RoundRecord
-from pipelines.report.mines import pairs_folders
-from pipelines.review.result import REVIEW, ReviewResult
+from pipelines.loop.records import ROUND, STATE, LoopState, RoundRecord
+from pipelines.mine.review_result import REVIEW, ReviewResult
+from pipelines.mine.work_folder import pairs_folders
 
 __all__ = ["Description", "describe"]
 
@@ -25,11 +25,11 @@ def describe(url: str, most: int = 5) -> Description:
     if filesystem.isdir(path):
         return _folder(url.rstrip("/"), most)
     if filesystem.exists(path):
-        return _named(url, most) or files.describe_file(url, most)
-    languages = files.moses_languages(url)
+        return _named(url, most) or single_files.describe_file(url, most)
+    languages = single_files.moses_languages(url)
     if languages is None:
         raise InputError(f"{url}: no such file or folder")
-    return files.describe_moses(url, languages, most)
+    return single_files.describe_moses(url, languages, most)
 
 
 def _named(url: str, most: int) -> Description | None:

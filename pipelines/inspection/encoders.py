@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from encoder.checkpoint import CONFIG, FINGERPRINT, METRICS, CheckpointSettings, content_fingerprint
 from encoder.settings import validate_settings
 from mining.errors import InputError
-from pipelines.datasets import flat
+from pipelines.datasets.manifest import flat
 from pipelines.inspection.description import Description, counted
 
 _TOLD = (

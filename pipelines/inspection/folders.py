@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mining.graph import read_neighbours
-from pipelines.datasets import MANIFEST, Manifest, flat, join, read_model
+from mining.neighbours import read_neighbours
+from pipelines.datasets.manifest import MANIFEST, Manifest, flat, join, read_model
 from pipelines.inspection.description import Description, counted
-from pipelines.loop.state import LoopState, RoundRecord, read_rounds
-from pipelines.report.mines import find_mines
-from pipelines.review.result import REVIEW, ReviewResult
+from pipelines.loop.records import LoopState, RoundRecord, read_rounds
+from pipelines.mine.review_result import REVIEW, ReviewResult
+from pipelines.mine.work_folder import find_mines
 
 
 def describe_graph(url: str) -> Description:

@@ -10,7 +10,17 @@ import pyarrow.parquet as pq
 
 from mining.errors import InputError
 from mining.vectors import open_vectors
-from pipelines.datasets import MANIFEST, SCHEMA_VERSION, WORK, Dataset, Manifest, Request, flat, join, read_model
+from pipelines.datasets.manifest import (
+    MANIFEST,
+    SCHEMA_VERSION,
+    WORK,
+    Dataset,
+    Manifest,
+    Request,
+    flat,
+    join,
+    read_model,
+)
 from pipelines.inspection.description import Description, counted, first_rows
 
 _KINDS = {

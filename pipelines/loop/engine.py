@@ -17,14 +17,12 @@ from encoder.data.exclusion import read_exclusions
 from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
-from pipelines.datasets import file_input, join, read_model
+from pipelines.datasets.manifest import file_input, join, read_model
 from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
-from pipelines.loop.harvest import Harvest, harvest
+from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
 from pipelines.loop.mining import Text, mine_round, prepare_text
-from pipelines.loop.seed import SeedRecord, make_seed, seed_files, seed_keys, trained_path
-from pipelines.loop.selection import Known
-from pipelines.loop.settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
-from pipelines.loop.state import (
+from pipelines.loop.pair_selection import Known
+from pipelines.loop.records import (
     LoopState,
     RoundRecord,
     TrainingRecord,
@@ -34,9 +32,11 @@ from pipelines.loop.state import (
     write_round,
     write_state,
 )
+from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, trained_path
 from pipelines.loop.stopping import Verdict, judge
 from pipelines.loop.training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
-from pipelines.runners import Runner, require_reachable
+from pipelines.loop.training_pairs import Harvest, harvest
+from pipelines.runners.runner import Runner, require_reachable
 
 BEST, CONTROL = "best", "control"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from encoder.data.corpora import expand
 from mining.errors import InputError
 from mining.files import atomic_text
-from pipelines.benchmarks.base import Benchmark, evaluate
-from pipelines.benchmarks.bucc import Bucc
-from pipelines.benchmarks.sources import load_source
-from pipelines.loop.settings import PLANTS, LoopSettings
+from pipelines.evaluation.benchmark import Benchmark, evaluate
+from pipelines.evaluation.bucc import Bucc
+from pipelines.evaluation.sources import load_source
+from pipelines.loop.loop_settings import PLANTS, LoopSettings
 
 METRICS = "metrics.json"
 Scores = dict[str, dict[str, float]]  # by benchmark and name of the score

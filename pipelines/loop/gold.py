@@ -9,9 +9,9 @@ import pyarrow as pa
 from encoder.normalise import normalise
 from mining.errors import InputError
 from mining.files import iterate_lines
-from pipelines.loop.settings import GoldSettings
-from pipelines.loop.state import GoldCheck
-from pipelines.parts import CLEANING
+from pipelines.loop.loop_settings import GoldSettings
+from pipelines.loop.records import GoldCheck
+from pipelines.prepare.parts import CLEANING
 
 TextPair = tuple[str, str]
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mining.errors import InputError
-from pipelines.datasets import Dataset, join
-from pipelines.embed import EmbedSettings, describe_encoder, embed
-from pipelines.graph import GraphSettings, build_graph
-from pipelines.loop.seed import plants_path
-from pipelines.loop.settings import LoopSettings
-from pipelines.mine import MineSettings, mine
-from pipelines.prepare import PrepareSettings, prepare
-from pipelines.runners import Runner, accelerator_of
-from pipelines.seeds import plant, read_seed_pairs
-from pipelines.selection import ThresholdSettings
+from pipelines.datasets.manifest import Dataset, join
+from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
+from pipelines.graph.graph_stage import GraphSettings, build_graph
+from pipelines.loop.loop_settings import LoopSettings
+from pipelines.loop.seed_bitext import plants_path
+from pipelines.mine.pair_stage import MineSettings, mine
+from pipelines.mine.probe_pairs import plant, read_seed_pairs
+from pipelines.mine.thresholding import ThresholdSettings
+from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+from pipelines.runners.runner import Runner, accelerator_of
 
 Report = Callable[[str], None]  # told the name of each stage
 

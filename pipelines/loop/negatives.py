@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from mining.files import atomic_text
-from mining.graph import Neighbours, read_neighbours
 from mining.margin import Margin, margin_scores
-from mining.selection import MISSING
-from pipelines.datasets import Dataset
-from pipelines.edges import OTHER, Direction
-from pipelines.sentences import read_shard
+from mining.neighbours import Neighbours, read_neighbours
+from mining.top_k import MISSING
+from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.mine.edges import OTHER, Direction
 
 
 class Triples(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mining.files import atomic_text
-from pipelines.benchmarks.report import shown
+from pipelines.evaluation.result_tables import shown
 from pipelines.loop.engine import LoopResult
-from pipelines.loop.settings import LoopSettings
-from pipelines.loop.state import RoundRecord
+from pipelines.loop.loop_settings import LoopSettings
+from pipelines.loop.records import RoundRecord
 
 
 def table(settings: LoopSettings, result: LoopResult) -> list[list[str]]:

@@ -17,8 +17,8 @@ from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Observer
 from mining.errors import InputError
-from pipelines.datasets import read_model, write_model
-from pipelines.loop.state import TrainingRecord
+from pipelines.datasets.manifest import read_model, write_model
+from pipelines.loop.records import TrainingRecord
 
 ENCODER, RUN, TRAINING = "encoder", "training", "training.json"
 

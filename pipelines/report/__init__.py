@@ -12,8 +12,8 @@ def write_report(workdir: str, out: str | None = None, pairs: int = PAIRS) -> st
     from markupsafe import Markup
 
     from mining.files import atomic_text
-    from pipelines.datasets import join
-    from pipelines.report.mines import find_mines, pairs_folders
+    from pipelines.datasets.manifest import join
+    from pipelines.mine.work_folder import find_mines, pairs_folders
     from pipelines.report.page import asset, render, script_json, vega_bundle
     from pipelines.report.rounds import read_loop, repeated_mines
     from pipelines.report.views import view

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from mining.corpus import read_columns
 from mining.metrics import Curve, PairMetrics, is_gold, label_curve, pair_metrics
-from pipelines.datasets import Counters, Dataset
-from pipelines.mine import pair_batches
+from pipelines.datasets.manifest import Counters, Dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.work_folder import Mine
 from pipelines.report.bands import Bands, sample_bands, score_bands
-from pipelines.report.mines import Mine
-from pipelines.sentences import read_shard
 
 _SEED = 0
 TEXTS = ("src_text", "tgt_text")

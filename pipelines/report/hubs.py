@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.graph import read_neighbours
-from pipelines.benchmarks.measures import Hubness, hubness, k_occurrence
-from pipelines.datasets import Dataset
-from pipelines.report.mines import Mine, Side
-from pipelines.sentences import read_shard
+from mining.neighbours import read_neighbours
+from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.evaluation.measures import Hubness, hubness, k_occurrence
+from pipelines.mine.work_folder import Mine, Side
 
 FACTOR = 10.0  # a hub is in more than this many times k neighbourhoods
 _LISTED = 8

@@ -9,7 +9,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from mining.files import local_path
-from pipelines.loop.state import RoundRecord, read_round, read_rounds, read_state
+from pipelines.loop.records import RoundRecord, read_round, read_rounds, read_state
 from pipelines.report import charts
 from pipelines.report.charts import Rows
 from pipelines.report.panels import Panel

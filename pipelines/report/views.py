@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from mining.metrics import PairMetrics
-from pipelines.datasets import Dataset, flat
+from pipelines.datasets.manifest import Dataset, flat
+from pipelines.mine.score_curve import histogram, thinned
+from pipelines.mine.work_folder import Mine
 from pipelines.report import charts
 from pipelines.report.charts import Line, Rows
 from pipelines.report.figures import (
@@ -26,9 +28,7 @@ from pipelines.report.figures import (
     source_counts,
 )
 from pipelines.report.hubs import FACTOR, SideHubs, find_hubs
-from pipelines.report.mines import Mine
 from pipelines.report.panels import Panel
-from pipelines.score_curve import histogram, thinned
 
 
 class Ancestor(NamedTuple):

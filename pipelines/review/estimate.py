@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.mine.review_result import ReviewCurve, ReviewResult
+from pipelines.mine.score_curve import thinned
 from pipelines.review.marks import Verdict
-from pipelines.review.result import ReviewCurve, ReviewResult
 from pipelines.review.sample import ReviewSample
-from pipelines.score_curve import thinned
 
 _Z = 1.6449  # leaves 5% on either side
 Array = NDArray[np.float64]

@@ -7,11 +7,11 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from mining.errors import InputError
-from pipelines.datasets import fingerprint, join, read_model, write_model
-from pipelines.mine import pair_batches
+from pipelines.datasets.manifest import fingerprint, join, read_model, write_model
+from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.work_folder import Mine
 from pipelines.report.bands import sample_bands, score_bands
 from pipelines.report.figures import TEXTS, scores_of
-from pipelines.report.mines import Mine
 
 SAMPLE = "sample.json"
 _SEED = 0

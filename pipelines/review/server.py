@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mining.errors import InputError
 from pipelines.report.page import asset, render, script_json, vega_bundle
 from pipelines.review.marks import Verdict
-from pipelines.review.session import Session
+from pipelines.review.review_session import Session
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 10_000

@@ -89,11 +89,11 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     from mining.language_id import language_probabilities
     from mining.threads import core_count
     from mining.vectors import write_vectors
-    from pipelines.parts import CLEANING, hash_texts
-    from pipelines.pieces import load_text_encoder
-    from pipelines.prepare import PrepareSettings
-    from pipelines.readers import Block, ReadSettings, read_block
-    from pipelines.sentences import PIECES, SCHEMA, constant, pieces_column, write_shard
+    from pipelines.datasets.sentences import PIECES, SCHEMA, constant, pieces_column, write_shard
+    from pipelines.prepare.parts import CLEANING, hash_texts
+    from pipelines.prepare.pieces import load_text_encoder
+    from pipelines.prepare.readers import Block, ReadSettings, read_block
+    from pipelines.prepare.sentence_stage import PrepareSettings
 
     size = PrepareSettings.model_fields["rows_per_shard"].default
     least = PrepareSettings.model_fields["lang_probability"].default
@@ -137,10 +137,10 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
 
 def stages(path: Path, encoder: Path, out: Path, processes: int | None) -> Clock:
     """Both stages on the local runner."""
-    from pipelines.embed import EmbedSettings, embed
-    from pipelines.prepare import PrepareSettings, prepare
-    from pipelines.readers import ReadSettings
-    from pipelines.runners import RunnerSettings
+    from pipelines.embed.vector_stage import EmbedSettings, embed
+    from pipelines.prepare.readers import ReadSettings
+    from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+    from pipelines.runners.runner import RunnerSettings
 
     clock = Clock()
     read = ReadSettings(lang="en")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from pipelines.mine.score_curve import ScoreCurve
 from pipelines.report import write_report
-from pipelines.score_curve import ScoreCurve
 from tests.browser.conftest import Watched
 from tests.pipelines.report.test_report import HOSTILE
 from tests.pipelines.works import pairs_of, write_work

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pipelines.datasets import read_model
-from pipelines.review.result import ReviewResult
+from pipelines.datasets.manifest import read_model
+from pipelines.mine.review_result import ReviewResult
+from pipelines.review.review_session import Session
 from pipelines.review.server import ReviewServer
-from pipelines.review.session import Session
 from tests.browser.conftest import Watched
 from tests.pipelines.report.test_report import HOSTILE
 from tests.pipelines.works import pairs_of, write_work

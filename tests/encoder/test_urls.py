@@ -8,8 +8,8 @@ import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.urls import own_name
-from pipelines.readers import ReadSettings
-from pipelines.readers.formats import cut_file, expand, read_block
+from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.readers.formats import cut_file, expand, read_block
 
 
 @pytest.fixture

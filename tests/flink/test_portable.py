@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.clusters import FlinkSettings
-from pipelines.job import mine_corpora
-from pipelines.runners import load_runner
+from pipelines.mine.job import mine_corpora
+from pipelines.runners.clusters import FlinkSettings
+from pipelines.runners.runner import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 

@@ -8,7 +8,7 @@ from mining import approximate, knn
 from mining.approximate import approximate_graph, import_faiss, index_kind
 from mining.errors import InputError
 from mining.knn import Checkpoint, knn_graph
-from mining.selection import MISSING
+from mining.top_k import MISSING
 from mining.vectors import from_array
 
 

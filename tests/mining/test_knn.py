@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from mining import knn
 from mining.cell import knn_cell
 from mining.errors import InputError
-from mining.graph import Graph, Neighbours, merge
 from mining.knn import Checkpoint, choose_device, knn_graph, plan_cells
+from mining.neighbours import Graph, Neighbours, merge
 from mining.proposals import Blocks
-from mining.selection import MISSING
 from mining.threads import thread_pool
+from mining.top_k import MISSING
 from mining.vectors import from_array
 from tests.mining.oracle import cosine_matrix, nearest
 

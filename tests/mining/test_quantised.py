@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mining import cell
 from mining.bytewise import round_rows
 from mining.cell import knn_cell
-from mining.graph import Graph
+from mining.neighbours import Graph
 from mining.proposals import Blocks
 from mining.quantised import quantised_cell
 from mining.threads import Threads, thread_pool

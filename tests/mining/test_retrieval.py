@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mining.graph import Graph, Neighbours
 from mining.knn import knn_graph
 from mining.margin import Margin
+from mining.neighbours import Graph, Neighbours
 from mining.retrieval import BACKWARD, FORWARD, Retrieval, candidates, retrieve
 from mining.vectors import from_array
 from tests.mining.oracle import laser_pairs

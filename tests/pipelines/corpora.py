@@ -8,8 +8,8 @@ import numpy as np
 
 from encoder.models import BagSettings
 from mining.filters import FilterSettings
-from pipelines.job import JobSettings, SideSettings
-from pipelines.readers import ReadSettings
+from pipelines.mine.job import JobSettings, SideSettings
+from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
 
 

@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.job import mine_corpora
-from pipelines.runners import RunnerSettings
+from pipelines.mine.job import mine_corpora
+from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 KILLS = 24

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mining.graph import Neighbours, write_neighbours
+from mining.neighbours import Neighbours, write_neighbours
 from mining.pairs import conform
 from mining.vectors import write_vectors
-from pipelines.datasets import Counters, Dataset, Input, Request, Shard, begin
-from pipelines.score_curve import ScoreCurve
-from pipelines.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.manifest import Counters, Dataset, Input, Request, Shard, begin
+from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.mine.score_curve import ScoreCurve
 
 DIM = 4
 BELOW = 7  # matched pairs below the threshold

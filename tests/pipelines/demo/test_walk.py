@@ -11,7 +11,7 @@ from pipelines.cli import app, main
 from pipelines.demo.hand import program
 from pipelines.demo.packages import Package
 from pipelines.demo.plan import FULL, QUICK
-from pipelines.score_curve import ScoreCurve
+from pipelines.mine.score_curve import ScoreCurve
 from tests.pipelines.demo.wheels import catalog, messages, write_wheel
 
 TINY = QUICK._replace(

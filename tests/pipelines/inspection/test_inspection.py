@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from encoder.models import BagSettings
 from mining.errors import InputError
-from mining.graph import Neighbours, write_neighbours
+from mining.neighbours import Neighbours, write_neighbours
 from mining.pair_formats import Format, write_pairs
 from mining.vectors import write_vectors
 from pipelines.cli import app, main
 from pipelines.inspection import describe
-from pipelines.loop.state import LoopState, MinedPair, RoundRecord, TrainingRecord, write_round, write_state
-from pipelines.review.session import Session
+from pipelines.loop.records import LoopState, MinedPair, RoundRecord, TrainingRecord, write_round, write_state
+from pipelines.review.review_session import Session
 from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.works import pairs_of, write_work
 

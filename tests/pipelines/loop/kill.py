@@ -17,11 +17,11 @@ from pathlib import Path
 from encoder.settings import validate_settings
 from encoder.training.observation import Quiet
 from encoder.training.trainer import Observer
-from pipelines.datasets import open_dataset
+from pipelines.datasets.manifest import open_dataset
 from pipelines.loop.engine import run_loop
-from pipelines.loop.settings import LoopSettings
-from pipelines.loop.state import RoundRecord, read_rounds, read_state
-from pipelines.runners import RunnerSettings
+from pipelines.loop.loop_settings import LoopSettings
+from pipelines.loop.records import RoundRecord, read_rounds, read_state
+from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.kill import Run
 from tests.pipelines.loop.corpora import write_world
 

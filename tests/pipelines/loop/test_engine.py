@@ -10,8 +10,8 @@ import pytest
 from encoder.checkpoint import load_checkpoint
 from encoder.data.exclusion import exclusion_key, read_exclusions
 from pipelines.cli import main
-from pipelines.datasets import open_dataset
-from pipelines.loop.state import RoundRecord, read_round, read_state
+from pipelines.datasets.manifest import open_dataset
+from pipelines.loop.records import RoundRecord, read_round, read_state
 from tests.pipelines.loop.corpora import one_pair, write_configuration, write_world
 
 OBJECTIVE = {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1}

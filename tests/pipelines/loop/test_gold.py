@@ -5,7 +5,7 @@ import pytest
 
 from mining.errors import InputError
 from pipelines.loop.gold import check_gold
-from pipelines.loop.settings import GoldSettings
+from pipelines.loop.loop_settings import GoldSettings
 
 
 def files(folder: Path, name: str, source: str, target: str, gold: str) -> GoldSettings:

@@ -9,7 +9,7 @@ from encoder.settings import validate_settings
 from encoder.training.observation import Quiet
 from encoder.training.session import train
 from mining.pairs import conform
-from pipelines.loop.settings import LoopSettings, training_settings
+from pipelines.loop.loop_settings import LoopSettings, training_settings
 from tests.pipelines.loop.corpora import World, write_world
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.data.readers import Triple, read_groups
-from mining.graph import Graph, write_neighbours
 from mining.margin import Margin
-from pipelines.benchmarks.base import graph_of
-from pipelines.datasets import Counters, Dataset, Request, Shard, Work
+from mining.neighbours import Graph, write_neighbours
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, Work
+from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.evaluation.benchmark import graph_of
 from pipelines.loop.negatives import hard_negatives, texts_of, write_triples
-from pipelines.sentences import SCHEMA, constant, write_shard
 
 ROWS, PLANTED, K, BELOW = 30, 6, 4, 1.0
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
-from pipelines.loop.state import LoopState, MinedPair, RoundRecord, TrainingRecord, write_round, write_state
+from pipelines.loop.records import LoopState, MinedPair, RoundRecord, TrainingRecord, write_round, write_state
+from pipelines.mine.score_curve import ScoreCurve
+from pipelines.mine.work_folder import find_mines
 from pipelines.report import write_report
 from pipelines.report.figures import funnel
-from pipelines.report.mines import find_mines
-from pipelines.score_curve import ScoreCurve
 from tests.pipelines.works import BELOW, Pair, pairs_of, write_work
 
 HOSTILE = [

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binomtest
 
 from mining.errors import InputError
+from pipelines.mine.review_result import ReviewCurve, ReviewResult, reviewed_threshold
 from pipelines.report.bands import score_bands
 from pipelines.review.estimate import Marked, estimate, precision_curve, wilson
 from pipelines.review.marks import Verdict
-from pipelines.review.result import ReviewCurve, ReviewResult, reviewed_threshold
 from pipelines.review.sample import ReviewSample, SampledPair
 
 EMPTY = ReviewCurve(threshold=[], kept=[], precision=[], precision_low=[], precision_high=[])

@@ -1,0 +1,1 @@
+"""From sentence shards to vector shards."""

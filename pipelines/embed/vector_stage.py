@@ -1,0 +1,286 @@
+"""The second stage: sentences in, vectors out, one shard at a time on as many accelerators as there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.metrics import Metrics
+from apache_beam.utils.shared import Shared
+from pydantic import BaseModel, ConfigDict, Field
+
+from encoder.inference import Encoder
+from encoder.models import Bag
+from encoder.text import TextEncoder
+from encoder.tokens import Tokens
+from mining.errors import InputError
+from mining.threads import core_count
+from mining.vectors import write_vectors
+from pipelines.datasets.dead_letters import DeadLetter, read_dead_letters, write_dead_letters
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, Work, begin, fingerprint, open_dataset
+from pipelines.datasets.sentences import read_shard, tokens_of
+from pipelines.runners.progress import Phase, Watch, finished_files
+from pipelines.runners.runner import Runner, RunnerSettings, run
+
+NAMESPACE = "twinlode.embed"
+VECTORS, DEAD = "vectors", "dead"
+NO_TOKENS, NOT_FINITE = "no_tokens", "not_finite"
+_FINITE_ROWS = 4096
+
+
+class EmbedSettings(BaseModel):
+    """Which sentences, with which encoder; `device`, `threads` and `accelerator` do not decide the result."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sentences: str = Field(description="the folder of a sentences dataset, any fsspec URL")
+    encoder: str = Field(description="an encoder folder or URL that every worker can read")
+    out: str = Field(description="the folder of the vectors dataset")
+    dtype: Literal["float16", "float32"] = "float32"
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
+    accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
+
+
+class EncoderFacts(NamedTuple):
+    """What of an encoder decides its vectors and how they fit others."""
+
+    fingerprint: str
+    dim: int
+    text: str | None  # fingerprint of its subwords; None where it brings a tokenizer of its own
+
+
+class Embed(beam.PTransform):
+    """Sentence `Shard`s to vector `Shard`s, which come out when the vectors dataset is complete.
+
+    Example::
+
+        prepared = pipeline | Prepare(PrepareSettings(inputs=["en.txt"], out="work/en", read=ReadSettings(lang="en")))
+        embedded = prepared | Embed(EmbedSettings(sentences="work/en", encoder="encoder", out="work/en-vectors"))
+        embedded.vectors | beam.Map(lambda shard: print(shard.name, shard.rows))
+        embedded.dead | beam.Map(lambda letter: print(letter.id, letter.reason))
+
+    A sentence that cannot be embedded goes to the output `dead` as a `DeadLetter` with the reason, and not into the
+    vectors. Shards that are finished in `out` are not made again. `facts`, where known, spare a load of the encoder.
+    """
+
+    def __init__(self, settings: EmbedSettings, facts: EncoderFacts | None = None) -> None:
+        super().__init__()
+        self.settings = settings
+        self.facts = facts or describe_encoder(settings.encoder)
+
+    def expand(self, sentences: beam.PCollection[Shard]) -> EmbedOutputs:
+        settings, facts = self.settings, self.facts
+        embed = beam.ParDo(EmbedShard(settings, facts))
+        if settings.accelerator:
+            embed.with_resource_hints(accelerator=settings.accelerator)
+        made = (
+            sentences
+            | "AllSentences" >> beam.combiners.ToList()
+            | "Pending" >> beam.FlatMap(_pending, settings, facts).with_output_types(Shard)
+            | "Spread" >> beam.Reshuffle()
+            | "Embed" >> embed.with_outputs(DEAD, main=VECTORS)
+        )
+        vectors = (
+            made[VECTORS]
+            | "AllVectors" >> beam.combiners.ToList()
+            | "Complete" >> beam.FlatMap(_complete, settings, facts).with_output_types(Shard)
+        )
+        return EmbedOutputs(vectors, made[DEAD])
+
+
+class EmbedOutputs(NamedTuple):
+    vectors: beam.PCollection[Shard]
+    dead: beam.PCollection[DeadLetter]
+
+
+class EmbedShard(beam.DoFn):
+    """A sentence shard to a vector file; all threads of a worker process share one encoder."""
+
+    def __init__(self, settings: EmbedSettings, facts: EncoderFacts) -> None:
+        self.settings, self.facts = settings, facts
+        self.shared = Shared()
+
+    def setup(self) -> None:
+        threads = self.settings.threads or core_count()
+        load = partial(Encoder.load, self.settings.encoder, device=self.settings.device, threads=threads)
+        self._encoder = self.shared.acquire(load, tag=self.facts.fingerprint)
+        if self._encoder.fingerprint != self.facts.fingerprint:
+            raise InputError(f"{self.settings.encoder} was changed while in use; start again with one that stays")
+
+    def process(self, sentences: Shard) -> Iterator[Shard | beam.pvalue.TaggedOutput]:
+        work = start(self.settings, self.facts)
+        if isinstance(work, Dataset):  # another worker completed it: this is a retry
+            return
+        shard = work.finished(sentences.index)
+        if shard is None:
+            begun = time.perf_counter()
+            shard = self._make(work, sentences)
+            Metrics.distribution(NAMESPACE, "milliseconds").update(int(1000 * (time.perf_counter() - begun)))
+        for letter in read_dead_letters(work.url, shard):
+            yield beam.pvalue.TaggedOutput(DEAD, letter)
+        yield shard
+
+    def _make(self, work: Work, sentences: Shard) -> Shard:
+        source = open_dataset(self.settings.sentences, "sentences")
+        own_pieces = self.facts.text in [given.fingerprint for given in source.manifest.request.inputs]
+        columns = ["id", "source", "line", "lang", "pieces" if own_pieces else "text"]
+        table = read_shard(source.shard_url(sentences), columns)
+        embedded = embed_table(self._encoder, table)
+        metadata = {"encoder": self.facts.fingerprint, "text": source.fingerprint, "normalised": "false"}
+        ids = table["id"].to_numpy()[embedded.rows]
+        vectors = embedded.vectors.astype(self.settings.dtype, copy=False)
+        url = work.shard_url(sentences.index, "arrow")
+        write_vectors(url, ids, vectors, metadata)
+        counters = write_dead_letters(work.url, sentences, table, embedded.reasons)
+        name = url.rsplit("/", 1)[-1]
+        digest = fingerprint(_bytes(ids), _bytes(vectors))
+        shard = Shard(index=sentences.index, name=name, rows=len(ids), digest=digest, counters=counters)
+        _count(embedded, self._encoder)
+        return work.note(shard)
+
+
+class Embedded(NamedTuple):
+    """The vectors of `rows` of a table, and for each other row the reason why it has none."""
+
+    rows: np.ndarray
+    vectors: np.ndarray  # (rows, dim) float32
+    reasons: dict[int, str]
+    lengths: np.ndarray  # tokens of every row, zero where unknown
+
+
+def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
+    """Vectors of the sentences of a shard; one bad sentence costs itself and no other."""
+    tokens = _tokens(encoder, table)
+    reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(tokens.lengths == 0).tolist(), NO_TOKENS)
+
+    def encode(rows: np.ndarray) -> np.ndarray:
+        return encoder.encode_tokens(tokens if len(rows) == len(table) else tokens.take(rows))
+
+    rows, vectors = survive(encode, np.flatnonzero(tokens.lengths > 0), encoder.dim, reasons)
+    good = finite(vectors)
+    if not good.all():
+        reasons |= dict.fromkeys(rows[~good].tolist(), NOT_FINITE)
+        rows, vectors = rows[good], vectors[good]
+    return Embedded(rows, vectors, reasons, tokens.lengths)
+
+
+def survive(
+    encode: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, dim: int, reasons: dict[int, str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that can be encoded and their vectors; what fails is halved until each row that fails alone is known."""
+    if not len(rows):
+        return rows, np.empty((0, dim), np.float32)
+    try:
+        return rows, encode(rows)
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        if len(rows) == 1:
+            reasons[int(rows[0])] = type(error).__name__
+            return rows[:0], np.empty((0, dim), np.float32)
+        halves = [survive(encode, half, dim, reasons) for half in np.array_split(rows, 2)]
+        kept, vectors = zip(*halves, strict=True)
+        return np.concatenate(kept), np.concatenate(vectors)
+
+
+def finite(vectors: np.ndarray) -> np.ndarray:
+    """The rows that hold neither NaN nor infinity, found without a temporary array as large as the vectors."""
+    good = np.empty(len(vectors), bool)
+    for first in range(0, len(vectors), _FINITE_ROWS):
+        block = slice(first, first + _FINITE_ROWS)
+        good[block] = np.isfinite(vectors[block]).all(1)
+    return good
+
+
+def _tokens(encoder: Encoder, table: pa.Table) -> Tokens:
+    """The pieces that `prepare` cut with this encoder, or those that the encoder cuts now."""
+    if "pieces" in table.column_names:
+        tokens = tokens_of(table)
+        return tokens.truncate(encoder.model.max_tokens) if encoder.model.max_tokens else tokens
+    languages = table["lang"].unique().to_pylist()
+    return encoder.tokenize(table["text"].to_pylist(), languages[0] if len(languages) == 1 else None)
+
+
+def embed(
+    settings: EmbedSettings, runner: Runner | None = None, *, facts: EncoderFacts | None = None, quiet: bool = True
+) -> Dataset:
+    """Make the vectors dataset `settings.out`, or continue to, or find it complete."""
+    transform = Embed(settings, facts)
+    work = start(settings, transform.facts)
+    if isinstance(work, Dataset):
+        return work
+    sentences = open_dataset(settings.sentences, "sentences")
+    root = EmbedAll(transform, sentences.shards)
+    # One process: an encoder takes memory once and its own threads fill the cores.
+    run(root, runner or RunnerSettings(), workers=1, watch=None if quiet else watch_shards("embed", work, sentences))
+    return open_dataset(settings.out, "vectors")
+
+
+class EmbedAll(beam.PTransform):
+    """`Embed` of all shards of a complete dataset, as the root of a pipeline."""
+
+    def __init__(self, transform: Embed, shards: list[Shard]) -> None:
+        super().__init__()
+        self.transform, self.shards = transform, shards
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
+        return (pbegin | "Shards" >> beam.Create(self.shards) | "Embed" >> self.transform).vectors
+
+
+def describe_encoder(path: str) -> EncoderFacts:
+    """Load the encoder once to see that it is whole and what it makes."""
+    encoder = Encoder.load(path, device="cpu")
+    text = encoder.text
+    own = fingerprint(text.settings, text.subword.model) if isinstance(text, TextEncoder) else None
+    return EncoderFacts(encoder.fingerprint, encoder.dim, own)
+
+
+def start(settings: EmbedSettings, facts: EncoderFacts) -> Work | Dataset:
+    """The state of the output folder; vectors of other sentences, encoder, dim or type are refused."""
+    sentences = open_dataset(settings.sentences, "sentences")
+    configuration = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": settings.dtype}
+    return begin(settings.out, Request(kind="vectors", configuration=configuration, inputs=[sentences.as_input()]))
+
+
+def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[Shard]:
+    return [] if isinstance(start(settings, facts), Dataset) else sentences
+
+
+def _complete(shards: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[Shard]:
+    work = start(settings, facts)
+    if isinstance(work, Dataset):
+        return work.shards
+    return work.complete(shards, sum((shard.counters for shard in shards), Counters())).shards
+
+
+def _count(embedded: Embedded, encoder: Encoder) -> None:
+    tokens = int(embedded.lengths.sum())
+    Metrics.counter(NAMESPACE, "sentences").inc(len(embedded.rows))
+    Metrics.counter(NAMESPACE, "dead").inc(len(embedded.reasons))
+    Metrics.counter(NAMESPACE, "tokens").inc(tokens)
+    if isinstance(encoder.model, Bag):  # sums ragged rows and pads nothing
+        return
+    lengths = -np.sort(-embedded.lengths[embedded.lengths > 0])
+    padded = sum(int(lengths[span.start]) * (span.stop - span.start) for span in encoder.spans(lengths))
+    Metrics.counter(NAMESPACE, "padding_tokens").inc(padded - tokens)
+    Metrics.distribution(NAMESPACE, "padding_percent").update(round(100 * (padded - tokens) / max(padded, 1)))
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    """The memory of an array, to be read without the copy that `tobytes` makes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def watch_shards(name: str, work: Work, sentences: Dataset) -> Watch:
+    """Progress by the notes of finished shards."""
+    notes = finished_files(work.scratch("shards"), Shard)
+
+    def state() -> list[Phase]:
+        done = notes()
+        return [Phase(name, len(done), len(sentences.shards), sum(shard.rows for shard in done))]
+
+    return state

@@ -1,0 +1,206 @@
+"""BUCC bitext mining (Zweigenbaum et al. 2018): F1 of mined pairs, threshold tuned on the training gold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from mining.errors import InputError
+from mining.margin import Margin
+from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
+from mining.neighbours import Graph
+from mining.retrieval import Edges, Retrieval, retrieve
+from mining.threshold import tune_on_gold
+from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.calibrated import calibrated_threshold, read_seed
+from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
+from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.samples import Sample, f1_percent
+from pipelines.evaluation.sources import VectorSource
+
+TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
+CALIBRATED = "F1, threshold without gold (calibrated)"
+_GROUPS = 4096  # of source sentences, which the bootstrap draws
+
+
+@dataclass(frozen=True)
+class Mined:
+    """The pairs of one way to mine, before any threshold."""
+
+    edges: Edges
+    curve: Curve
+    threshold: float
+    f1: float
+
+    @classmethod
+    def of(cls, graph: Graph, corpora: Comparable, retrieval: Retrieval, margin: Margin) -> Mined:
+        edges = retrieve(graph, retrieval, margin)
+        tuned = tune_on_gold(_pairs(edges), edges.scores, corpora.gold)
+        return cls(edges, tuned.curve, tuned.threshold, tuned.f1)
+
+
+class Bucc(Benchmark):
+    """The published BUCC 2017/2018 folders, or the same without split names.
+
+    `train` is the folder of the training side where it is another one (its texts are called `train/...`); else the
+    `.training` files of `data` are it. With `seed_pairs`, TSV files such as `seeds/{source}-{target}.tsv`, there is
+    also the figure of a threshold that needs no gold.
+    Without any training gold, or without test gold (BUCC never published it), only the same-gold figure exists.
+    """
+
+    benchmark: Literal["bucc"] = "bucc"
+    train: str | None = None
+    seed_pairs: str | None = None
+    seed_size: int = Field(1000, ge=80)
+    seed: int = 0
+    pairs: tuple[str, ...] = ()  # none are all that are there
+    k: int = Field(4, ge=1)
+    retrievals: tuple[Retrieval, ...] = tuple(Retrieval)
+    margins: tuple[Margin, ...] = tuple(Margin)
+    # What the table leads with, and what VMSST calls BUCC (cosine): the nearest English sentence by cosine.
+    main: tuple[Retrieval, Margin] = (Retrieval.max, Margin.ratio)
+    cosine: tuple[Retrieval, Margin] = (Retrieval.forward, Margin.absolute)
+    examples: int = Field(20, ge=0)
+
+    def run(self, source: VectorSource, data: DataFolder) -> Outcome:
+        outcome = Outcome([], self._choices())
+        for pair in self._pairs_there(data):
+            self._pair(source, data, pair, outcome)
+        outcome.scores += _averages(outcome.scores)
+        return outcome
+
+    def _choices(self) -> list[Choice]:
+        return [
+            Choice("k", str(self.k)),
+            Choice("main", " ".join(self.main)),
+            Choice("cosine", f"{' '.join(self.cosine)} (absolute is the plain cosine)"),
+            Choice("repeated sentences", "kept"),
+            Choice("kept", "score >= threshold"),
+            *([Choice("seed pairs", f"{self.seed_size:,} of {self.seed_pairs}")] if self.seed_pairs else []),
+        ]
+
+    def _pairs_there(self, data: DataFolder) -> list[str]:
+        there = find_pairs(data)
+        for pair in self.pairs:
+            if pair not in there:
+                raise InputError(f"{data.root}: no corpora of {pair}; there are {', '.join(there)}")
+        return list(self.pairs) or there
+
+    def _pair(self, source: VectorSource, data: DataFolder, pair: str, outcome: Outcome) -> None:
+        training, test = self._splits(data, pair)
+        mined = self._mine(source, test)
+        tuning = self._mine(source, training) if training else {}
+        outcome.choices += [
+            Choice(f"{pair} reported on", f"{test.source.name}, {len(test.gold):,} gold pairs"),
+            Choice(f"{pair} threshold", f"tuned on gold of {training.source.name}" if training else "same gold only"),
+        ]
+        for way, result in mined.items():
+            headline = way in (self.main, self.cosine)
+            if way in tuning:
+                outcome.scores.append(_score(test, way, result, tuning[way].threshold, TUNED, headline))
+            outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
+        if self.seed_pairs is not None:
+            outcome.scores.append(self._calibrated(source, data, test, mined[self.main]))
+        for way in dict.fromkeys((self.main, self.cosine)):
+            outcome.attachments.append(_curve_table(pair, way, mined[way].curve))
+        threshold = (tuning or mined)[self.main].threshold
+        outcome.attachments.append(_examples(test, mined[self.main], threshold, self.examples))
+
+    def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, mined: Mined) -> Score:
+        pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.seed)
+        data.digests.update({texts.name: texts.digest for texts in pairs})
+        threshold = calibrated_threshold(source, test, pairs, self.main, self.k, self.seed)
+        return _score(test, self.main, mined, threshold, CALIBRATED, True)
+
+    def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
+        """The training side if there is one, and what is reported on."""
+        training: Comparable | None = None
+        if self.train is not None:
+            elsewhere = DataFolder(_beside(data.root, self.train), f"{data.prefix}train/", data.digests)
+            split = next((s for s in ("training", "only") if has_split(elsewhere, pair, s)), None)
+            if split is None:
+                raise InputError(f"{elsewhere.root}: no training corpora of {pair} with gold")
+            training = read_comparable(elsewhere, pair, split)
+        elif has_split(data, pair, "training"):
+            training = read_comparable(data, pair, "training")
+        for split in ("test", "only"):
+            if has_split(data, pair, split):
+                return training, read_comparable(data, pair, split)
+        if training is not None:
+            return None, training
+        return None, read_comparable(data, pair, "sample")
+
+    def _mine(self, source: VectorSource, corpora: Comparable) -> dict[tuple[Retrieval, Margin], Mined]:
+        graph = graph_of(source.vectors(corpora.source), source.vectors(corpora.target), self.k)
+        ways = dict.fromkeys((self.main, self.cosine, *((r, m) for r in self.retrievals for m in self.margins)))
+        return {way: Mined.of(graph, corpora, *way) for way in ways}
+
+
+def metrics_at(edges: Edges, threshold: float, gold: np.ndarray) -> PairMetrics:
+    """Precision, recall and F1 of the pairs that score at least `threshold`."""
+    return pair_metrics(_pairs(edges.take(edges.scores >= threshold)), gold)
+
+
+def pair_counts(edges: Edges, threshold: float, gold: np.ndarray, sources: int) -> np.ndarray:
+    """For each source sentence its (correct, found, gold) pairs: what F1 is made of, and what the bootstrap draws."""
+    kept = edges.take(edges.scores >= threshold)
+    right = kept.source[is_gold(_pairs(kept), gold)]
+    counted = [np.bincount(rows, minlength=sources) for rows in (right, kept.source, gold[:, 0])]
+    return np.stack(counted, axis=1)  # (sources, 3)
+
+
+def _score(
+    test: Comparable, way: tuple[Retrieval, Margin], mined: Mined, threshold: float, metric: str, headline: bool
+) -> Score:
+    sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), f1_percent)
+    found = metrics_at(mined.edges, threshold, test.gold)
+    return Score(f"{test.pair} {' '.join(way)}", metric, 100 * found.f1, sample, headline=headline)
+
+
+def _folded(counts: np.ndarray) -> np.ndarray:
+    """Source sentences in groups, the same for every encoder: intervals as good, in a tenth of the time."""
+    groups = min(len(counts), _GROUPS)
+    folded = np.zeros((groups, counts.shape[1]), counts.dtype)
+    np.add.at(folded, np.arange(len(counts)) % groups, counts)
+    return folded
+
+
+def _averages(scores: list[Score]) -> list[Score]:
+    """The mean over language pairs for each way to mine."""
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in scores:
+        groups.setdefault((score.dataset.partition(" ")[2], score.metric), []).append(score)
+    return [
+        averaged(f"mean of {len(group)}: {way}", group, headline=group[0].headline)
+        for (way, _), group in groups.items()
+        if len(group) > 1
+    ]
+
+
+def _pairs(edges: Edges) -> np.ndarray:
+    return np.stack([edges.source, edges.target], axis=1)
+
+
+def _curve_table(pair: str, way: tuple[Retrieval, Margin], curve: Curve) -> Attachment:
+    rows = list(zip(*(column.tolist() for column in curve), strict=True))
+    return Attachment(f"{pair}.{way[0]}-{way[1]}.curve", Curve._fields, rows)
+
+
+def _examples(test: Comparable, mined: Mined, threshold: float, count: int) -> Attachment:
+    """The best pairs above the threshold that gold does not have (EMS Table 7): some are gold's mistakes."""
+    edges = mined.edges.take(mined.edges.scores >= threshold)
+    wrong = edges.take(~is_gold(_pairs(edges), test.gold)).take(slice(count))
+    rows = [
+        (round(float(score), 4), test.source_ids[i], test.target_ids[j], test.source.lines[i], test.target.lines[j])
+        for i, j, score in zip(wrong.source.tolist(), wrong.target.tolist(), wrong.scores.tolist(), strict=True)
+    ]
+    return Attachment(f"{test.pair}.not-in-gold", ("score", "source_id", "target_id", "source", "target"), rows)
+
+
+def _beside(root: Path, folder: str) -> Path:
+    """`folder` as the user wrote it: from here, or else from beside the test's folder."""
+    return Path(folder) if Path(folder).is_dir() else root.parent / folder

@@ -1,0 +1,69 @@
+"""A threshold for comparable corpora without gold: seed pairs planted in them, as `mining.calibration` needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.calibration import calibrate
+from mining.errors import InputError
+from mining.margin import Margin
+from mining.plants import plan_plants
+from mining.retrieval import Retrieval, retrieve
+from pipelines.evaluation.aligned import reservoir
+from pipelines.evaluation.benchmark import graph_of
+from pipelines.evaluation.comparable import Comparable
+from pipelines.evaluation.data import COMPRESSIONS, Texts
+from pipelines.evaluation.sources import VectorSource
+
+
+class Seed(NamedTuple):
+    """Known translations of the two languages."""
+
+    source: Texts
+    target: Texts
+
+
+def read_seed(template: str, pair: str, size: int, seed: int) -> Seed:
+    """`size` random pairs of the TSV `template`; its columns are in the order of `{source}` and `{target}` in it."""
+    source, target = pair.split("-")
+    if "{source}" not in template or "{target}" not in template:
+        raise InputError(f"seed_pairs {template!r}: write {{source}} and {{target}} where the languages stand")
+    name = template.format(source=source, target=target)
+    path = next((Path(name + end) for end in COMPRESSIONS if Path(name + end).is_file()), None)
+    if path is None:
+        raise InputError(f"{name}: no such file of seed pairs")
+    columns = list(zip(*reservoir(path, size, seed), strict=True)) or [(), ()]
+    if template.rindex("{source}") > template.rindex("{target}"):
+        columns.reverse()
+    base = f"seed/{path.name}.sample-{size}-seed-{seed}"
+    return Seed(
+        Texts(f"{base}.{source}", list(columns[0]), source), Texts(f"{base}.{target}", list(columns[1]), target)
+    )
+
+
+def calibrated_threshold(
+    source: VectorSource, corpora: Comparable, seed_pairs: Seed, way: tuple[Retrieval, Margin], k: int, seed: int
+) -> float:
+    """The threshold of the highest estimated F1; gold is not looked at."""
+    plan = plan_plants(len(seed_pairs.source), seed)
+    sides = (
+        np.concatenate([source.vectors(corpus), source.vectors(planted)[rows]])
+        for corpus, planted, rows in (
+            (corpora.source, seed_pairs.source, plan.sources()),
+            (corpora.target, seed_pairs.target, plan.targets()),
+        )
+    )
+    first, second = sides
+    edges = retrieve(graph_of(first, second, k), *way)
+    plants = plan.rows(len(corpora.source), len(corpora.target))
+    found = calibrate(
+        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), plants=plants, seed=seed
+    )
+    precision, recall = found.curve.precision, found.curve.recall
+    if not len(precision):
+        return float("inf")
+    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
+    return float(found.curve.threshold[int(np.argmax(f1))])

@@ -1,0 +1,127 @@
+"""Question retrieval (VMSST): the nearest question of a knowledge base must have the right answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from mining.errors import InputError
+from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.data import DataFolder, Texts, plain
+from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.sources import VectorSource
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+class Questions(NamedTuple):
+    """Questions and the accepted answers of each, normalised; of plain text the answer is its line number."""
+
+    texts: Texts
+    answers: list[frozenset[str]]
+
+
+class QuestionRetrieval(Benchmark):
+    """JSON lines of NQ-open and PAQ (`question`, `answer`) or MKQA, or line-aligned text (`.txt`).
+
+    `queries` with `{lang}` are a file for each language; MKQA has all languages in one file. Answers are compared in
+    the language of the knowledge base, ignoring case, punctuation and English articles, as for SQuAD.
+    """
+
+    benchmark: Literal["questions"] = "questions"
+    knowledge_base: str = "PAQ.jsonl"
+    queries: str = "NQ-open.test.jsonl"
+    language: str = "en"
+
+    def run(self, source: VectorSource, data: DataFolder) -> Outcome:
+        for setting, name in (("knowledge_base", self.knowledge_base), ("queries", self.queries)):
+            if "{lang}" not in name and data.find(plain(name)) is None:
+                raise InputError(f"{data.root / name}: no such file; say which it is with --set {setting}=FILE")
+        known = _read(data, self.knowledge_base, self.language)
+        vectors = source.vectors(known.texts)
+        scores: list[Score] = []
+        choices = [Choice("similarity", "cosine"), Choice("knowledge base", f"{len(known.texts):,} questions")]
+        for code, questions in self._queries(data).items():
+            nearest = graph_of(source.vectors(questions.texts), vectors, 1).forward.ids[:, 0]
+            right = [
+                row >= 0 and bool(accepted & known.answers[row])
+                for row, accepted in zip(nearest.tolist(), questions.answers, strict=True)
+            ]
+            sample = Sample(np.array(right)[:, None], mean_percent)
+            scores.append(Score(code, "R@1", sample.value(), sample))
+            choices.append(Choice(f"{code} questions", f"{len(questions.texts):,} with an answer"))
+        scores.append(averaged(f"mean of {len(scores)}", scores, headline=True))
+        return Outcome(scores, choices)
+
+    def _queries(self, data: DataFolder) -> dict[str, Questions]:
+        if "{lang}" in self.queries:
+            files = data.languages(self.queries)
+            base = plain(self.knowledge_base)
+            found = {c: _read(data, n, c) for c, n in files.items() if plain(n) != base}
+            if not found:
+                raise InputError(f"{data.root}: only the knowledge base is called like {self.queries!r}")
+            return found
+        lines = data.lines(plain(self.queries))
+        first = _record(data, self.queries, 1, lines[0]) if lines else {}
+        if "queries" not in first:
+            return {self.language: _read(data, self.queries, self.language)}
+        return {code: _mkqa(data, self.queries, lines, code, self.language) for code in sorted(first["queries"])}
+
+
+def normalised_answer(answer: str) -> str:
+    """SQuAD's normal form: lower case, no punctuation, no articles, single spaces."""
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
+
+
+def _read(data: DataFolder, name: str, code: str) -> Questions:
+    name = plain(name)
+    if name.endswith(".txt"):
+        texts = data.texts(name, code)
+        return Questions(texts, [frozenset([str(line)]) for line in range(len(texts))])
+    questions, answers = [], []
+    for number, line in enumerate(data.lines(name), 1):
+        record = _record(data, name, number, line)
+        if "question" not in record or "answer" not in record:
+            raise InputError(f"{data.root / name}, line {number}: no `question` or no `answer`")
+        given = record["answer"]
+        questions.append(str(record["question"]))
+        answers.append(frozenset(normalised_answer(str(a)) for a in (given if isinstance(given, list) else [given])))
+    if not questions:
+        raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {code}")
+    return Questions(Texts(data.named(name), questions, code), answers)
+
+
+def _mkqa(data: DataFolder, name: str, lines: list[str], code: str, answer_language: str) -> Questions:
+    """One language of MKQA; questions that no text answers (unanswerable, long answers) are left out."""
+    questions, answers = [], []
+    for number, line in enumerate(lines, 1):
+        record = _record(data, name, number, line)
+        try:
+            found = record["answers"][answer_language]
+            texts = [text for a in found if a.get("text") for text in (a["text"], *(a.get("aliases") or ()))]
+            question = record["queries"][code]
+        except (KeyError, TypeError, AttributeError):
+            raise InputError(
+                f"{data.root / name}, line {number}: no {code} query or no {answer_language} answers"
+            ) from None
+        if texts:
+            questions.append(str(question))
+            answers.append(frozenset(normalised_answer(str(text)) for text in texts))
+    if not questions:
+        raise InputError(f"{data.root / name}: no question has an answer in {answer_language}")
+    return Questions(Texts(f"{data.named(name)}.{code}", questions, code), answers)
+
+
+def _record(data: DataFolder, name: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        raise InputError(f"{data.root / name}, line {number}: not a JSON object")
+    return record

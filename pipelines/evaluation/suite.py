@@ -1,0 +1,150 @@
+"""A list of benchmarks for one encoder or several, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from encoder.settings import Settings
+from mining.errors import InputError
+from pipelines.evaluation.benchmark import Result, Score, evaluate
+from pipelines.evaluation.bucc import Bucc
+from pipelines.evaluation.classify import Classify
+from pipelines.evaluation.hubness import HubnessOfSpace
+from pipelines.evaluation.langid_probe import LangidProbe
+from pipelines.evaluation.paws import PawsX
+from pipelines.evaluation.purity import PurityOfClusters
+from pipelines.evaluation.questions import QuestionRetrieval
+from pipelines.evaluation.samples import Difference, Interval, compare, interval_95
+from pipelines.evaluation.sources import VectorSource
+from pipelines.evaluation.sts import Sts
+from pipelines.evaluation.tatoeba import Tatoeba
+from pipelines.evaluation.xsim import Retrieval, Xsim
+
+Entry = Annotated[
+    Tatoeba
+    | Bucc
+    | Retrieval
+    | Xsim
+    | Sts
+    | Classify
+    | QuestionRetrieval
+    | PurityOfClusters
+    | LangidProbe
+    | PawsX
+    | HubnessOfSpace,
+    Field(discriminator="benchmark"),
+]
+NAMES = (
+    "tatoeba",
+    "bucc",
+    "retrieval",
+    "xsim",
+    "sts",
+    "classify",
+    "questions",
+    "purity",
+    "langid-probe",
+    "paws",
+    "hubness",
+)
+
+
+class Suite(Settings):
+    """The benchmarks to run, in this order."""
+
+    benchmarks: tuple[Entry, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        """Tables and files of curves are called by the label."""
+        labels = [benchmark.label for benchmark in self.benchmarks]
+        if repeated := next((label for label in labels if labels.count(label) > 1), None):
+            raise ValueError(f"{repeated} is there twice; give each a title of its own")
+        return self
+
+
+class Measured(NamedTuple):
+    """A headline score of one encoder with its 95% bootstrap interval, where the score is made of items."""
+
+    score: Score
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One headline score of all encoders; differences are to the first encoder."""
+
+    benchmark: str
+    name: str
+    measured: tuple[Measured, ...]
+    differences: tuple[Difference | None, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    encoders: tuple[str, ...]
+    results: tuple[tuple[Result, ...], ...]  # (benchmarks, encoders)
+    lines: tuple[Line, ...]
+
+
+Progress = Callable[[str, str], None]  # benchmark, encoder
+
+
+def run_suite(
+    suite: Suite, sources: Sequence[VectorSource], root: Path, progress: Progress = lambda benchmark, encoder: None
+) -> Report:
+    """Run every benchmark with every encoder; the first mistake in the data ends it."""
+    for benchmark in suite.benchmarks:
+        if not (root / benchmark.data).is_dir():
+            raise InputError(f"{benchmark.label}: there is no folder {root / benchmark.data}")
+    results: list[tuple[Result, ...]] = []
+    lines: list[Line] = []
+    for benchmark in suite.benchmarks:
+        row: list[Result] = []
+        for source in sources:
+            progress(benchmark.label, source.name)
+            row.append(evaluate(benchmark, source, root))
+        results.append(tuple(row))
+        lines += headline_lines(row)
+    return Report(tuple(source.name for source in sources), tuple(results), tuple(lines))
+
+
+def headline_lines(results: Sequence[Result]) -> list[Line]:
+    """The headline scores that all encoders have, with intervals, and comparisons with the first encoder."""
+    tables = [{s.name: s for s in result.outcome.scores if s.headline} for result in results]
+    lines = []
+    for name in tables[0]:
+        scores = [table[name] for table in tables if name in table]
+        if len(scores) == len(tables):
+            lines.append(_line(results[0].benchmark, name, scores))
+    return lines
+
+
+def _line(benchmark: str, name: str, scores: Sequence[Score]) -> Line:
+    replicas = [score.sample.replicas() if score.sample is not None else None for score in scores]
+    measured = tuple(
+        Measured(score, None if drawn is None else interval_95(drawn))
+        for score, drawn in zip(scores, replicas, strict=True)
+    )
+    differences = tuple(
+        _difference(scores[0], score, replicas[0], drawn) for score, drawn in zip(scores, replicas, strict=True)
+    )
+    return Line(benchmark, name, measured, (None, *differences[1:]))
+
+
+def _difference(
+    first: Score, second: Score, drawn_first: NDArray[np.float64] | None, drawn: NDArray[np.float64] | None
+) -> Difference | None:
+    """None where the two were not measured on the same items, so that nothing can be paired."""
+    if first.sample is None or second.sample is None or drawn_first is None or drawn is None:
+        return None
+    if first.sample.sizes() != second.sample.sizes():
+        return None
+    return compare(drawn_first, drawn, second.value - first.value)

@@ -1,0 +1,1 @@
+"""From vector shards to the neighbour graph of both directions."""

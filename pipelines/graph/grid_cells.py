@@ -1,0 +1,136 @@
+"""Cells of the grid: the graph of one source and one target shard, in one scratch file until it is merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import fsspec
+import numpy as np
+
+from mining.approximate import approximate_graph
+from mining.cell import knn_cell
+from mining.files import atomic_writer, exists
+from mining.knn import choose_device, require_fit
+from mining.neighbours import Graph, Neighbours, merge
+from mining.threads import thread_pool
+from mining.top_k import MISSING
+from mining.vectors import Vectors, open_vectors
+from pipelines.datasets.manifest import Work
+
+Mode = Literal["exact", "faiss"]
+SAMPLE = 1000  # rows of each side, over all its shards
+
+
+class VectorShard(NamedTuple):
+    """A file of vectors: `number` counts the shards of its side over all its datasets.
+
+    Of `sample` rows the exact neighbours are searched too, to measure what an approximate graph misses.
+    """
+
+    number: int
+    url: str
+    rows: int
+    digest: str
+    sample: int
+
+
+class Cell(NamedTuple):
+    """A work item: one source shard against one target shard."""
+
+    source: VectorShard
+    target: VectorShard
+
+    def url(self, work: Work) -> str:
+        return work.scratch("cells", f"{self.source.number:05d}-{self.target.number:05d}.npz")
+
+
+class CellGraph(NamedTuple):
+    """What one cell tells of one of its shards: neighbours of all rows, and exact ones of the sampled rows."""
+
+    found: Neighbours
+    sample: np.ndarray  # row numbers, none where the graph is exact
+    truth: Neighbours
+
+
+class Recall(NamedTuple):
+    hits: int
+    total: int
+
+
+def make_cell(work: Work, cell: Cell, k: int, mode: Mode, device: str, threads: int | None) -> str:
+    """Compute a cell and keep it; a cell that is there already is not computed again."""
+    url = cell.url(work)
+    if exists(url):
+        return url
+    source, target = (opened(shard.url, shard.digest) for shard in cell)
+    require_fit(source, target, k)
+    if mode == "exact":
+        with thread_pool(threads) as pool:
+            graph = knn_cell(source, target, k, pool=pool, device=choose_device(device))
+        samples = (np.empty(0, np.int64), np.empty(0, np.int64))
+        truths = (Neighbours.none(0, k), Neighbours.none(0, k))
+    else:
+        graph = approximate_graph(source, target, k, threads=threads).graph
+        samples = (sampled_rows(source, cell.source.sample), sampled_rows(target, cell.target.sample))
+        with thread_pool(threads) as pool:
+            truths = (
+                knn_cell(_some(source, samples[0]), target, k, pool=pool).forward,
+                knn_cell(source, _some(target, samples[1]), k, pool=pool).backward,
+            )
+    _write(url, graph, samples, truths)
+    return url
+
+
+def sampled_rows(vectors: Vectors, count: int) -> np.ndarray:
+    """The same rows of a shard in each of its cells, evenly spread."""
+    count = min(count, len(vectors))
+    return np.unique(np.linspace(0, len(vectors) - 1, count).astype(np.int64)) if count else np.empty(0, np.int64)
+
+
+def merge_cells(urls: Iterable[str], side: Literal["forward", "backward"], k: int) -> tuple[Neighbours, Recall]:
+    """All cells of one shard in one list, and how many true neighbours of its sample it found; memory is two cells."""
+    merged: CellGraph | None = None
+    for url in urls:
+        part = _read(url, side)
+        merged = part if merged is None else _both(merged, part, k)
+    assert merged is not None
+    exists = merged.truth.ids != MISSING
+    found = merged.found.ids[merged.sample]
+    hits = (merged.truth.ids[:, :, None] == found[:, None, :]).any(2) & exists
+    return merged.found, Recall(int(hits.sum()), int(exists.sum()))
+
+
+def _both(one: CellGraph, other: CellGraph, k: int) -> CellGraph:
+    return CellGraph(merge([one.found, other.found], k), one.sample, merge([one.truth, other.truth], k))
+
+
+@lru_cache(maxsize=4)
+def opened(url: str, digest: str) -> Vectors:
+    """A vector file, kept open: the next cell mostly needs one of the same. `digest` tells a file made anew."""
+    return open_vectors(url)
+
+
+def _some(vectors: Vectors, rows: np.ndarray) -> Vectors:
+    return Vectors(vectors.name, vectors.ids[rows], vectors.stored[rows], vectors.inverse_norms[rows], vectors.metadata)
+
+
+def _write(
+    url: str, graph: Graph, samples: tuple[np.ndarray, np.ndarray], truths: tuple[Neighbours, Neighbours]
+) -> None:
+    arrays: dict[str, np.ndarray] = {}
+    for side, found, sample, truth in zip(Graph._fields, graph, samples, truths, strict=True):
+        arrays |= {f"{side}_ids": found.ids, f"{side}_scores": found.scores, f"{side}_sample": sample}
+        arrays |= {f"{side}_true_ids": truth.ids, f"{side}_true_scores": truth.scores}
+    with atomic_writer(url) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def _read(url: str, side: str) -> CellGraph:
+    with fsspec.open(url, "rb") as stream, np.load(stream, allow_pickle=False) as saved:
+        return CellGraph(
+            Neighbours(saved[f"{side}_ids"], saved[f"{side}_scores"]),
+            saved[f"{side}_sample"],
+            Neighbours(saved[f"{side}_true_ids"], saved[f"{side}_true_scores"]),
+        )

@@ -1,0 +1,141 @@
+"""The seed of a loop: a sample of known bitext to train on, and pairs beside it that are only ever planted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+from pydantic import BaseModel, ConfigDict
+
+from encoder.data.corpora import CorpusFile, DataSettings, find_files
+from encoder.data.exclusion import exclusion_key, is_excluded
+from encoder.data.readers import Group, read_groups
+from mining.errors import InputError
+from mining.files import atomic_text
+from pipelines.datasets.manifest import read_model, write_model
+from pipelines.loop.loop_settings import SeedSettings
+from pipelines.mine.probe_pairs import read_seed_pairs
+
+RECORD = "seed.json"
+
+
+class SeedRecord(BaseModel):
+    """How many pairs of each language pair are trained on; written when all files of the seed are there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pairs: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.pairs.values())
+
+
+class _Drawn(NamedTuple):
+    order: float
+    texts: tuple[str, str]
+
+
+def seed_files(settings: SeedSettings) -> list[CorpusFile]:
+    return find_files(DataSettings(corpora=settings.corpora))
+
+
+def trained_path(folder: Path, pair: str) -> Path:
+    return folder / f"{pair}.tsv"
+
+
+def plants_path(folder: Path, pair: str) -> Path:
+    return folder / "plants" / f"{pair}.tsv"
+
+
+def make_seed(
+    settings: SeedSettings, pairs: Sequence[str], folder: Path, excluded: frozenset[int], seed: int
+) -> SeedRecord:
+    """Draw the seed once; the pairs of a language pair that are planted are none of those that are trained on."""
+    done = read_model(str(folder / RECORD), SeedRecord)
+    if done is not None:
+        return done
+    found = {pair: _distinct(drawn) for pair, drawn in _read(settings, pairs, excluded, seed).items()}
+    room = {pair: len(drawn) - settings.plants for pair, drawn in found.items()}
+    for pair, left in room.items():
+        if left < 1:
+            raise InputError(
+                f"{pair}: the seed has {left + settings.plants:,} pairs, but {settings.plants:,} of them are to be "
+                "planted; give more seed, or lower seed.plants"
+            )
+    shares = even_shares(room, settings.pairs)
+    for pair, drawn in found.items():
+        planted, rest = drawn[: settings.plants], drawn[settings.plants :]
+        _write(plants_path(folder, pair), planted)
+        _write(trained_path(folder, pair), rest[: shares[pair]])
+    record = SeedRecord(pairs=shares)
+    write_model(str(folder / RECORD), record)
+    return record
+
+
+def even_shares(room: dict[str, int], wanted: int | None) -> dict[str, int]:
+    """As equal as can be, at most `room` of each, `wanted` in sum where possible."""
+    if wanted is None:
+        return dict(room)
+    shares: dict[str, int] = {}
+    left = wanted
+    for done, pair in enumerate(sorted(room, key=lambda name: room[name])):
+        shares[pair] = min(room[pair], left // (len(room) - done))
+        left -= shares[pair]
+    return {pair: shares[pair] for pair in room}
+
+
+def seed_keys(folder: Path, pair: str) -> frozenset[tuple[int, int]]:
+    """Both sides of every pair that is trained on or planted, as `exclusion_key`s."""
+    paths = (trained_path(folder, pair), plants_path(folder, pair))
+    known = [texts for path in paths if path.stat().st_size for texts in read_seed_pairs(str(path))]
+    return frozenset((exclusion_key(source), exclusion_key(target)) for source, target in known)
+
+
+def _read(settings: SeedSettings, pairs: Sequence[str], excluded: frozenset[int], seed: int) -> dict[str, list[_Drawn]]:
+    """All pairs of each language pair with the place that chance, and the weight of the corpus, give them."""
+    found: dict[str, list[_Drawn]] = {pair: [] for pair in pairs}
+    for file in seed_files(settings):
+        weight = settings.corpora[file.corpus].weight
+        for group in read_groups(file):
+            if isinstance(group, Group):
+                for pair, texts in _pairs_of(group, pairs):
+                    if not is_excluded(texts, excluded):
+                        found[pair].append(_Drawn(_place(pair, texts, seed) / weight, texts))
+    return found
+
+
+def _pairs_of(group: Group, pairs: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    texts = dict(zip(group.langs, group.texts, strict=True))
+    for pair in pairs:
+        source, target = (texts.get(lang) for lang in pair.split("-"))
+        if source and target:
+            yield pair, (" ".join(source.split()), " ".join(target.split()))
+
+
+def _place(pair: str, texts: tuple[str, str], seed: int) -> float:
+    """An exponential variate made of the pair itself: dividing it by weights gives a weighted sample (Efraimidis)."""
+    digest = xxhash.xxh3_64_intdigest("\t".join((pair, *texts)).encode(), seed=seed)
+    return -math.log((digest + 1) / float(np.iinfo(np.uint64).max))
+
+
+def _distinct(drawn: list[_Drawn]) -> list[_Drawn]:
+    """In random order, no sentence of either side twice."""
+    seen: tuple[set[int], set[int]] = (set(), set())
+    kept = []
+    for item in sorted(drawn):
+        keys = [exclusion_key(text) for text in item.texts]
+        if not any(key in known for key, known in zip(keys, seen, strict=True)):
+            kept.append(item)
+            for key, known in zip(keys, seen, strict=True):
+                known.add(key)
+    return kept
+
+
+def _write(path: Path, drawn: Sequence[_Drawn]) -> None:
+    with atomic_text(str(path)) as stream:
+        stream.writelines("\t".join(item.texts) + "\n" for item in drawn)

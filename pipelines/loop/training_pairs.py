@@ -1,0 +1,130 @@
+"""From what a round mined to what it trains on: selected pairs, hard negatives, and how right they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict
+
+from mining.files import atomic_writer
+from mining.pairs import SCHEMA, conform
+from pipelines.datasets.manifest import read_model, write_model
+from pipelines.loop.gold import check_gold
+from pipelines.loop.loop_settings import LoopSettings
+from pipelines.loop.mining import MinedCorpora, Text
+from pipelines.loop.negatives import hard_negatives, negative_path, write_triples
+from pipelines.loop.pair_selection import Known, Selection, select_pairs
+from pipelines.loop.records import MinedPair
+from pipelines.mine.edges import Direction
+from pipelines.mine.pair_stage import pair_batches
+
+RECORD = "mined.json"
+
+
+class Harvest(NamedTuple):
+    """Corpora for the trainer, and what is said of them in `round.json`."""
+
+    mined: tuple[MinedPair, ...] = ()
+    corpora: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        return sum(pair.selected for pair in self.mined)
+
+
+class _Note(BaseModel):
+    """Written when all files of the harvest are there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mined: tuple[MinedPair, ...]
+
+
+def harvest(
+    settings: LoopSettings,
+    mined: Mapping[str, MinedCorpora],
+    text: Text,
+    known: Known,
+    folder: Path,
+    precision: float,
+) -> Harvest:
+    """Select pairs and write them to `folder`, unless that was done."""
+    note = read_model(str(folder / RECORD), _Note)
+    if note is None:
+        tables = {pair: _table(of_pair) for pair, of_pair in mined.items()}
+        selected = select_pairs(tables, known, settings.selection)
+        found = []
+        for pair, selection in selected.items():
+            with atomic_writer(str(pairs_path(folder, pair))) as stream:
+                pq.write_table(selection.pairs, stream, compression="zstd")
+            negatives = _negatives(settings, pair, mined[pair], text, selection.pairs, folder)
+            found.append(_describe(settings, pair, mined[pair], selection, precision, negatives))
+        note = _Note(mined=tuple(found))
+        write_model(str(folder / RECORD), note)
+    return Harvest(note.mined, tuple(corpus for pair in note.mined for corpus in _corpora(folder, pair)))
+
+
+def pairs_path(folder: Path, pair: str) -> Path:
+    return folder / f"{pair}.parquet"
+
+
+def _corpora(folder: Path, pair: MinedPair) -> list[dict[str, Any]]:
+    source, target = pair.pair.split("-")
+    corpora: list[dict[str, Any]] = []
+    if pair.selected:
+        corpora.append({"path": str(pairs_path(folder, pair.pair))})
+    if pair.hard_negatives:
+        paths = (negative_path(folder, source, target), negative_path(folder, target, source))
+        corpora += [{"path": str(path), "format": "nli"} for path in paths]
+    return corpora
+
+
+def _table(mined: MinedCorpora) -> pa.Table:
+    batches = [] if mined.pairs is None else [conform(table) for table in pair_batches(mined.pairs)]
+    return pa.concat_tables([SCHEMA.empty_table(), *batches])
+
+
+def _negatives(
+    settings: LoopSettings, pair: str, mined: MinedCorpora, text: Text, pairs: pa.Table, folder: Path
+) -> int:
+    """How many triples were written, of both directions."""
+    rules = settings.selection.hard_negatives
+    if rules is None or not len(pairs):
+        return 0
+    source, target = pair.split("-")
+    total = 0
+    ways: list[tuple[Direction, str, str]] = [("forward", source, target), ("backward", target, source)]
+    for direction, own, other in ways:
+        rows = text.languages[other].rows
+        triples = hard_negatives(mined.graph, pairs, direction, rows, rules.below, settings.mining.margin)
+        path = negative_path(folder, own, other)
+        write_triples(path, triples, text.languages[own], text.languages[other], (own, other))
+        total += len(triples.anchor)
+    return total
+
+
+def _describe(
+    settings: LoopSettings, pair: str, mined: MinedCorpora, selection: Selection, precision: float, negatives: int
+) -> MinedPair:
+    if mined.pairs is None:
+        return MinedPair(pair=pair, target_precision=precision, refused=mined.refused)
+    counters, measures = mined.pairs.manifest.counters, mined.pairs.manifest.measures
+    planted = counters.dropped.get("planted", 0)
+    dropped = {reason: rows for reason, rows in counters.dropped.items() if reason != "planted"}
+    return MinedPair(
+        pair=pair,
+        matched=counters.rows_in - planted,
+        selected=len(selection.pairs),
+        dropped=dict(sorted({**dropped, **selection.dropped}.items())),
+        threshold=measures.get("threshold"),
+        target_precision=precision,
+        estimated_precision=measures.get("precision"),
+        estimated_true_pairs=measures.get("true_pairs"),
+        seed_distance=measures.get("seed_distance"),
+        hard_negatives=negatives,
+        gold=check_gold([gold for gold in settings.gold if gold.pair == pair], selection.pairs),
+    )

@@ -1,0 +1,207 @@
+"""Shards of pairs: texts joined to edges by a shuffle, filtered, and written best first.
+
+Each sentence shard is read once and sends the texts of its pairs to the output shards that they belong to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import xxhash
+from pydantic import BaseModel, ConfigDict
+
+from mining.files import atomic_writer
+from mining.filters import FilterSettings, RepeatedTargetFilter, apply_filters
+from mining.pairs import conform
+from mining.retrieval import DIRECTION_NAMES
+from pipelines.datasets.manifest import (
+    Counters,
+    Dataset,
+    Shard,
+    Work,
+    join,
+    open_dataset,
+    read_model,
+    shard_name,
+    write_model,
+)
+from pipelines.datasets.sentences import read_shard
+
+Side = Literal["src", "tgt"]
+
+
+class TextRequest(NamedTuple):
+    """Sentences of one shard that are in pairs: `ranks` are the places of the pairs, best first."""
+
+    side: Side
+    url: str
+    first: int
+    ranks: np.ndarray
+    ids: np.ndarray
+
+
+class OutputPart(NamedTuple):
+    """Edges, or texts of one side, of one output shard."""
+
+    kind: Literal["edges", "src", "tgt"]
+    ranks: np.ndarray
+    rows: np.ndarray | pa.Table
+
+
+class Filtered(BaseModel):
+    """The note of an output shard with its texts, before repeated targets are dropped."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    number: int
+    rows: int
+
+    @classmethod
+    def of(cls, work: Work, number: int) -> Filtered:
+        note = read_model(_note_url(work, number), cls)
+        assert note is not None, f"output shard {number} is not filtered"
+        return note
+
+
+def cut_selection(
+    work: Work, edges: np.ndarray, source: Sequence[str], target: Sequence[str], rows_per_shard: int
+) -> Iterator[TextRequest | tuple[int, OutputPart]]:
+    """Requests for the texts, and the edges themselves, of the output shards that are not filtered yet."""
+    ranks = np.arange(len(edges))
+    shards = range(-(-len(edges) // rows_per_shard))
+    missing = [number for number in shards if read_model(_note_url(work, number), Filtered) is None]
+    for number in missing:
+        part = slice(number * rows_per_shard, (number + 1) * rows_per_shard)
+        yield number, OutputPart("edges", ranks[part], edges[part])
+    wanted = np.isin(ranks // rows_per_shard, missing)
+    sides: list[tuple[Side, str, str]] = [("src", "source", source[0]), ("tgt", "target", target[0])]
+    for side, end, url in sides:
+        dataset = open_dataset(url, "sentences")
+        first = 0
+        for shard in dataset.shards:
+            chosen = wanted & (edges[end] >= first) & (edges[end] < first + shard.rows)
+            if chosen.any():
+                yield TextRequest(side, dataset.shard_url(shard), first, ranks[chosen], edges[end][chosen])
+            first += shard.rows
+
+
+def fetch_texts(request: TextRequest, rows_per_shard: int) -> Iterator[tuple[int, OutputPart]]:
+    """The texts of a request, by output shard."""
+    table = read_shard(request.url, ["source", "line", "text"])
+    table = table.set_column(0, "source", table["source"].cast(pa.string()))
+    numbers = request.ranks // rows_per_shard
+    for number in np.unique(numbers).tolist():
+        chosen = numbers == number
+        rows = table.take(pa.array(request.ids[chosen] - request.first))
+        yield number, OutputPart(request.side, request.ranks[chosen], rows)
+
+
+def filter_shard(
+    work: Work,
+    number: int,
+    parts: Sequence[OutputPart],
+    filters: FilterSettings,
+    src_lang: str | None,
+    tgt_lang: str | None,
+) -> Filtered:
+    """Put an output shard together and write it with the reason of each pair that a filter drops.
+
+    Repeated targets are judged later, across shards.
+    """
+    table = assemble(parts)
+    result = apply_filters(table, filters.model_copy(update={"repeated_target": None}), src_lang, tgt_lang)
+    judged = table.append_column("reason", result.reasons)
+    with atomic_writer(_table_url(work, number)) as stream:
+        pq.write_table(conform(judged), stream, compression="zstd")
+    note = Filtered(number=number, rows=len(table))
+    write_model(_note_url(work, number), note)
+    return note
+
+
+def assemble(parts: Sequence[OutputPart]) -> pa.Table:
+    """The pairs table of an output shard, best first."""
+    edges = next(part.rows for part in parts if part.kind == "edges")
+    columns: dict[str, pa.Array] = {
+        "src_id": pa.array(edges["source"].astype(np.uint64)),
+        "tgt_id": pa.array(edges["target"].astype(np.uint64)),
+        "score": pa.array(edges["score"]),
+        "cosine": pa.array(edges["cosine"]),
+        "directions": pa.array(DIRECTION_NAMES[edges["directions"]].tolist(), pa.string()),
+    }
+    for side in ("src", "tgt"):
+        of_side = [part for part in parts if part.kind == side]
+        order = pa.array(np.argsort(np.concatenate([part.ranks for part in of_side])))
+        rows = pa.concat_tables([part.rows for part in of_side]).take(order).combine_chunks()
+        columns |= {f"{side}_{name}": rows[name] for name in ("text", "source", "line")}
+    return pa.table(columns)
+
+
+def repeated_targets(work: Work, notes: Sequence[Filtered], most: int) -> list[np.ndarray]:
+    """For each output shard the rows whose target has `most` better pairs already; dropped pairs do not count."""
+    targets, rows = [], []
+    for note in notes:
+        table = _read(_table_url(work, note.number), ["tgt_id", "reason"])
+        kept = np.flatnonzero(pc.is_null(table["reason"]).to_numpy())
+        rows.append(kept)
+        targets.append(table["tgt_id"].to_numpy()[kept])
+    flat = np.concatenate([np.empty(0, np.uint64), *targets])
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    seen = np.empty(len(flat), np.int64)
+    seen[order] = np.arange(len(flat)) - np.searchsorted(ordered, ordered)
+    parts = np.split(seen >= most, np.cumsum([len(part) for part in rows])[:-1]) if rows else []
+    return [kept[repeated] for kept, repeated in zip(rows, parts, strict=True)]
+
+
+def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:
+    """The pairs of an output shard that stay, and beside them those that were dropped; unless they are there."""
+    shard = work.finished(note.number)
+    if shard is not None:
+        return shard
+    table = _read(_table_url(work, note.number))
+    reasons = np.array(table["reason"].to_pylist(), dtype=object)
+    reasons[repeated] = RepeatedTargetFilter.reason
+    table = table.set_column(table.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
+    kept = table.filter(pc.is_null(table["reason"])).drop_columns("reason")
+    rejected = table.filter(pc.is_valid(table["reason"]))
+    name = shard_name(note.number, "parquet")
+    for part, file in ((rejected, f"rejected-{name}"), (kept, name)):
+        with atomic_writer(join(work.url, file)) as stream:
+            pq.write_table(part, stream, compression="zstd")
+    dropped = dict(sorted(Counter(rejected["reason"].to_pylist()).items()))
+    counters = Counters(rows_in=len(table), kept=len(kept), dropped=dropped)
+    return work.note(Shard(index=note.number, name=name, rows=len(kept), digest=_digest(kept), counters=counters))
+
+
+def read_pair_shard(dataset: Dataset, shard: Shard, rejected: bool = False) -> pa.Table:
+    """The pairs of a finished shard, or those that filters took from it."""
+    return _read(join(dataset.url, f"rejected-{shard.name}" if rejected else shard.name))
+
+
+def _digest(table: pa.Table) -> str:
+    digest = xxhash.xxh3_64()
+    for name in ("src_id", "tgt_id", "score", "cosine"):
+        digest.update(table[name].to_numpy().tobytes())
+    for name in ("src_text", "tgt_text", "directions"):
+        digest.update("\n".join(table[name].to_pylist()).encode())
+    return digest.hexdigest()
+
+
+def _table_url(work: Work, number: int) -> str:
+    return work.scratch("filtered", f"{number:05d}.parquet")
+
+
+def _note_url(work: Work, number: int) -> str:
+    return work.scratch("filtered", f"{number:05d}.json")
+
+
+def _read(url: str, columns: list[str] | None = None) -> pa.Table:
+    with fsspec.open(url, "rb") as stream:
+        return pq.read_table(stream, columns=columns)

@@ -1,0 +1,50 @@
+"""Seed pairs planted behind the corpora: sentences datasets whose ids continue those of the corpus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from encoder.normalise import normalise
+from mining.errors import InputError
+from mining.files import iterate_lines
+from mining.plants import plan_plants
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, begin, file_input, shard_name
+from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.prepare.parts import CLEANING
+
+
+def read_seed_pairs(url: str) -> list[tuple[str, str]]:
+    """Known translations, `source TAB target` a line, in the normal form of prepared sentences."""
+    pairs = []
+    for number, line in enumerate(iterate_lines(url), 1):
+        fields = line.split("\t")
+        if len(fields) != 2 or not all(field.strip() for field in fields):
+            raise InputError(f"{url}, line {number}: a seed pair is `source TAB target`, both with text")
+        pairs.append((fields[0], fields[1]))
+    sides = [normalise([pair[side] for pair in pairs], CLEANING) for side in (0, 1)]
+    return list(zip(*sides, strict=True))
+
+
+def plant(url: str, side: int, corpus: Dataset, lang: str, out: str) -> Dataset:
+    """The sentences of one side (0 or 1) that are planted, as a dataset to embed and mine behind `corpus`."""
+    pairs = read_seed_pairs(url)
+    plan = plan_plants(len(pairs))
+    chosen = plan.targets() if side else plan.sources()
+    configuration = {"read": {"lang": lang}, "first_id": corpus.rows, "side": side}
+    inputs = [file_input(url), corpus.as_input()]
+    work = begin(out, Request(kind="sentences", configuration=configuration, inputs=inputs))
+    if isinstance(work, Dataset):
+        return work
+    count = len(chosen)
+    columns = [
+        pa.array(np.arange(corpus.rows, corpus.rows + count, dtype=np.uint64)),
+        constant(url, count),
+        pa.array(chosen + 1),
+        pa.nulls(count, pa.string()),
+        constant(lang, count),
+        pa.array([pairs[row][side] for row in chosen.tolist()], pa.string()),
+    ]
+    digest = write_shard(work.shard_url(0, "parquet"), pa.table(columns, schema=SCHEMA))
+    shard = Shard(index=0, name=shard_name(0, "parquet"), rows=count, digest=digest)
+    return work.complete([work.note(shard)], Counters(rows_in=count, kept=count))

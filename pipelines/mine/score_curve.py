@@ -1,0 +1,76 @@
+"""What a mine knows of all its matched pairs, those below the threshold too: kept as `curve.json` beside the pairs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from mining.calibration import CalibratedCurve
+from mining.metrics import Curve
+from pipelines.datasets.manifest import join, read_model, write_model
+
+CURVE = "curve.json"
+_BINS = 60
+_POINTS = 300
+
+
+class ScoreCurve(BaseModel):
+    """A histogram of scores, and one point per threshold, highest first: what is kept, and how good it is if known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    basis: Literal["none", "gold", "calibration"] = "none"
+    edges: list[float]  # of the bins of the histogram, lowest first; the last bin holds everything above, too
+    counts: list[int]
+    threshold: list[float]
+    kept: list[int]
+    precision: list[float] = []
+    precision_low: list[float] = []
+    precision_high: list[float] = []
+    recall: list[float] = []
+
+    @classmethod
+    def of(cls, scores: np.ndarray, known: Curve | CalibratedCurve | None) -> ScoreCurve:
+        """Of the scores of all matched corpus pairs, and the curve that gold or planted pairs gave."""
+        edges, counts = histogram(scores)
+        if known is None:
+            ordered = np.sort(scores)[::-1].astype(np.float64)
+            rows = thinned(len(ordered))
+            kept = np.searchsorted(-ordered, -ordered[rows], side="right")  # equal scores are kept together
+            return cls(edges=edges, counts=counts, threshold=ordered[rows].tolist(), kept=kept.tolist())
+        rows = thinned(len(known.threshold))
+        names = ("threshold", "kept", "precision", "recall", "precision_low", "precision_high")
+        columns = {name: getattr(known, name)[rows].tolist() for name in names if hasattr(known, name)}
+        basis = "calibration" if isinstance(known, CalibratedCurve) else "gold"
+        return cls(basis=basis, edges=edges, counts=counts, **columns)
+
+    def reaching(self, precision: float) -> float | None:
+        """The lowest threshold with this precision, if that is known of any."""
+        known = zip(self.threshold, self.precision, strict=True) if self.precision else ()
+        return min((threshold for threshold, reached in known if reached >= precision), default=None)
+
+    def write(self, folder: str) -> None:
+        write_model(join(folder, CURVE), self)
+
+    @classmethod
+    def read(cls, folder: str) -> ScoreCurve | None:
+        return read_model(join(folder, CURVE), cls)
+
+
+def histogram(scores: np.ndarray, bins: int = _BINS) -> tuple[list[float], list[int]]:
+    """Equal bins from the lowest score on; one score in a thousand may lie above the last edge and counts there."""
+    if not len(scores):
+        return [], []
+    values = scores.astype(np.float64)
+    low, high = float(values.min()), float(np.quantile(values, 0.999))
+    counts, edges = np.histogram(np.clip(values, low, high), bins, (low, max(high, low + 1e-6)))
+    return edges.tolist(), counts.tolist()
+
+
+def thinned(points: int, most: int = _POINTS) -> np.ndarray:
+    """Rows of a long curve that are enough to draw it: the first and the last, and evenly many between."""
+    return (
+        np.unique(np.linspace(0, points - 1, min(points, most)).astype(np.int64)) if points else np.empty(0, np.int64)
+    )

@@ -1,0 +1,161 @@
+"""The threshold of a mine: fixed, the n best, tuned on gold pairs, or calibrated with planted pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mining.calibration import CalibratedCurve, calibrate
+from mining.errors import InputError
+from mining.files import iterate_lines
+from mining.plants import PlantRows, plan_plants
+from mining.threshold import Curve, fixed, top_n, tune_on_gold
+from pipelines.datasets.manifest import Work, open_dataset, write_model
+from pipelines.datasets.sentences import read_shard
+from pipelines.mine.edges import write_array
+from pipelines.mine.score_curve import ScoreCurve
+
+Figures = dict[str, float | None]
+Known = Curve | CalibratedCurve | None
+
+
+class ThresholdSettings(BaseModel):
+    """At most one of these; with none of them every matched pair is kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    at_least: float | None = Field(default=None, description="keep pairs that score at least this")
+    top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
+    gold: str | None = Field(default=None, description="true pairs, `source TAB target` by document id or sentence")
+    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by planted seed pairs")
+    seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
+
+    @model_validator(mode="after")
+    def _one(self) -> ThresholdSettings:
+        if sum(value is not None for value in (self.at_least, self.top, self.gold, self.precision)) > 1:
+            raise ValueError("give only one of a threshold, a number of pairs, gold pairs and a target precision")
+        return self
+
+
+class Selected(BaseModel):
+    """What became of the matched pairs, and what the threshold rests on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: int
+    kept: int
+    threshold: float | None
+    dropped: dict[str, int] = Field(default_factory=dict)
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    true_pairs: float | None = None
+    seed_distance: float | None = None
+
+    def measures(self) -> dict[str, float]:
+        names = ("threshold", "precision", "recall", "f1", "true_pairs", "seed_distance")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+def selection_url(work: Work) -> str:
+    return work.scratch("selected.json")
+
+
+def select(
+    work: Work, edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
+) -> Selected:
+    """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`.
+
+    `curve.json`, which stays beside the pairs, tells of those that do not pass.
+    """
+    mask, about, known = _mask(edges, source, target, settings)
+    planted = _planted(edges, source, target)
+    ScoreCurve.of(edges["score"][~planted], known).write(work.url)
+    kept = edges[mask & ~planted]
+    write_array(work.scratch("selected.npy"), kept)
+    dropped = {"below_threshold": int((~mask & ~planted).sum()), "planted": int(planted.sum())}
+    result = Selected(rows=len(edges), kept=len(kept), dropped=dropped, **about)
+    write_model(selection_url(work), result)
+    return result
+
+
+def _mask(
+    edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
+) -> tuple[np.ndarray, Figures, Known]:
+    scores = edges["score"]
+    if settings.top is not None:
+        chosen = top_n(scores, settings.top)
+        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}, None
+    if settings.gold is not None:
+        gold = gold_ids(settings.gold, source[0], target[0])
+        tuned = tune_on_gold(np.stack([edges["source"], edges["target"]], axis=1), scores, gold)
+        about: Figures = {
+            "threshold": tuned.threshold,
+            "precision": tuned.precision,
+            "recall": tuned.recall,
+            "f1": tuned.f1,
+        }
+        return fixed(scores, tuned.threshold), about, tuned.curve
+    if settings.precision is not None:
+        return _calibrated(edges, source, target, settings.precision, settings.seed_pairs)
+    if settings.at_least is None:
+        return np.ones(len(edges), bool), {"threshold": None}, None
+    return fixed(scores, settings.at_least), {"threshold": settings.at_least}, None
+
+
+def _calibrated(
+    edges: np.ndarray, source: list[str], target: list[str], precision: float, seed_pairs: int
+) -> tuple[np.ndarray, Figures, Known]:
+    corpus = [open_dataset(urls[0], "sentences").rows for urls in (source, target)]
+    plan = plan_plants(seed_pairs)
+    rows: PlantRows = plan.rows(*corpus)
+    sizes = corpus[0] + len(plan.sources()), corpus[1] + len(plan.targets())
+    calibration = calibrate(
+        edges["source"], edges["target"], edges["score"], n_src=sizes[0], n_tgt=sizes[1], plants=rows
+    )
+    point = calibration.threshold_for(precision)
+    about: Figures = {"threshold": point.threshold, "precision": point.precision, "recall": point.recall}
+    about |= {"true_pairs": calibration.true_pairs, "seed_distance": calibration.seed_distance}
+    return fixed(edges["score"], point.threshold), about, calibration.curve
+
+
+def _planted(edges: np.ndarray, source: list[str], target: list[str]) -> np.ndarray:
+    """Edges with an end that is not of the corpus."""
+    planted = np.zeros(len(edges), bool)
+    for end, urls in (("source", source), ("target", target)):
+        if len(urls) > 1:
+            planted |= edges[end] >= open_dataset(urls[0], "sentences").rows
+    return planted
+
+
+def gold_ids(url: str, source: str, target: str) -> np.ndarray:
+    """Gold pairs (n, 2) as sentence ids; each side is a document id, as BUCC's, or the sentence itself.
+
+    A pair with a sentence that `prepare` dropped stays in, as -1: it counts as not found.
+    """
+    lines = [line.split("\t") for line in iterate_lines(url) if line.strip()]
+    for number, fields in enumerate(lines, 1):
+        if len(fields) != 2:
+            raise InputError(f"{url}, line {number}: {len(fields)} columns where `source TAB target` are needed")
+    sides = [_ids(dataset, [fields[side] for fields in lines]) for side, dataset in enumerate((source, target))]
+    known = (sides[0] >= 0) & (sides[1] >= 0)
+    if not known.any():
+        raise InputError(f"{url}: no pair names sentences of {source} and {target} by document id or text")
+    gold = np.stack(sides, axis=1)
+    gold[~known] = -1 - np.arange((~known).sum())[:, None]  # distinct, so that each counts
+    return gold
+
+
+def _ids(dataset_url: str, names: list[str]) -> np.ndarray:
+    """The sentence that each name stands for, -1 where there is none."""
+    dataset = open_dataset(dataset_url, "sentences")
+    wanted = pa.array(names, pa.string())
+    found: dict[str, int] = {}
+    for shard in dataset.shards:
+        table = read_shard(dataset.shard_url(shard), ["id", "ref", "text"])
+        for column in ("text", "ref"):
+            hits = table.filter(pc.is_in(table[column], wanted))
+            found |= dict(zip(hits[column].to_pylist(), hits["id"].to_pylist(), strict=True))
+    return np.array([found.get(name, -1) for name in names], np.int64)

@@ -1,0 +1,148 @@
+"""What there is to report in a work folder: each pairs dataset, with the datasets that it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fsspec.core import url_to_fs
+
+from mining.errors import InputError
+from mining.files import exists
+from pipelines.datasets.manifest import MANIFEST, Dataset, Input, Kind, join, open_dataset
+from pipelines.mine.review_result import ReviewResult
+from pipelines.mine.score_curve import ScoreCurve
+
+_DEPTHS = ("", "*/", "*/*/", "*/*/*/")
+GOLD = "gold.tsv"
+
+
+class Side(NamedTuple):
+    """One side of a mine: the corpus, its vectors, the plants if there were any; None for what is no longer there."""
+
+    lang: str
+    sentences: Dataset | None
+    vectors: Dataset | None
+    plants: Dataset | None
+
+
+class Mine(NamedTuple):
+    """A finished mine and everything about it that is still there."""
+
+    name: str
+    folder: str  # the work folder that holds the pairs, where a review is kept
+    pairs: Dataset
+    graph: Dataset | None
+    source: Side
+    target: Side
+    curve: ScoreCurve | None
+    gold: str | None
+    review: ReviewResult | None
+
+    @property
+    def threshold(self) -> float | None:
+        return self.pairs.manifest.measures.get("threshold")
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.source, self.target
+
+
+def find_mines(workdir: str) -> list[Mine]:
+    """The mines in a work folder, a demo folder or a loop folder; none at all is an error."""
+    if not exists(workdir):
+        raise InputError(f"{workdir}: no such folder")
+    mines = [open_mine(url, workdir) for url in pairs_folders(workdir)]
+    if not mines:
+        raise InputError(
+            f"{workdir}: there are no finished pairs in this folder; give the --work folder of `twinlode mine`, or the "
+            "folder of a demo or a loop"
+        )
+    return mines
+
+
+def pairs_folders(workdir: str) -> list[str]:
+    """The folders of finished pairs datasets, in order of their names, those of rounds last."""
+    filesystem, root = url_to_fs(workdir)
+    root = root.rstrip("/")
+    # A loop keeps a folder of pairs with one dataset a language in it.
+    names = [f"{root}/{depth}{name}/{MANIFEST}" for depth in _DEPTHS for name in ("pairs*", "pairs/*")]
+    found = [path for name in names for path in filesystem.glob(name)]
+    if filesystem.exists(f"{root}/{MANIFEST}"):
+        found = [f"{root}/{MANIFEST}"]
+    local = "file" in filesystem.protocol
+    folders = [path.removesuffix(f"/{MANIFEST}") for path in found]
+    folders.sort(key=lambda path: ("/round-" in path.removeprefix(root), path))
+    # As it was given, so that what is printed can be typed again.
+    given = [join(workdir, path.removeprefix(root).lstrip("/")).rstrip("/") for path in folders]
+    return given if local else [filesystem.unstrip_protocol(path) for path in folders]
+
+
+def open_mine(url: str, workdir: str) -> Mine:
+    """The mine whose pairs dataset is at `url`."""
+    pairs = open_dataset(url, "pairs")
+    folder, _, own = url.rstrip("/").rpartition("/")
+    folder = (folder or ".") if own.startswith("pairs") else url  # a loop's are by language in one folder
+    given = pairs.manifest.request.inputs
+    corpora = 5 if len(given) > 4 else 3  # the graph, two sides with plants or without; gold, a file, comes last
+    graph = _open(given[0], folder, "graph")
+    sentences = [_open(entry, folder, "sentences") for entry in given[1:corpora]]
+    vectors = [_open(entry, folder, "vectors") for entry in graph.manifest.request.inputs] if graph else []
+    vectors = vectors or [None] * len(sentences)
+    half = len(sentences) // 2
+    return Mine(
+        name=_name(url, workdir),
+        folder=folder,
+        pairs=pairs,
+        graph=graph,
+        source=_side(sentences[:half], vectors[:half]),
+        target=_side(sentences[half:], vectors[half:]),
+        curve=ScoreCurve.read(url),
+        gold=_gold(pairs, folder),
+        review=ReviewResult.read(folder, pairs.fingerprint),
+    )
+
+
+def _name(url: str, workdir: str) -> str:
+    inside = url.removeprefix(workdir.rstrip("/")).strip("/")
+    name = inside.replace("/pairs/", "/").removesuffix("pairs").strip("/").removeprefix("work/").replace("/work/", "/")
+    return name or workdir.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _side(sentences: list[Dataset | None], vectors: list[Dataset | None]) -> Side:
+    return Side(language(sentences[0]), sentences[0], vectors[0], sentences[1] if len(sentences) > 1 else None)
+
+
+def language(sentences: Dataset | None) -> str:
+    """The language of a sentences dataset, empty where it is not known."""
+    read = sentences.manifest.request.configuration.get("read") if sentences else None
+    return str(read.get("lang") or "") if isinstance(read, dict) else ""
+
+
+def _open(given: Input, folder: str, kind: Kind) -> Dataset | None:
+    """An input of the pairs beside them or where it was at the time; None when it is gone or has changed."""
+    for url in _places(given.name, folder):
+        try:
+            dataset = open_dataset(url, kind)
+        except InputError:
+            continue
+        if dataset.fingerprint == given.fingerprint:
+            return dataset
+    return None
+
+
+def _places(name: str, folder: str) -> Iterator[str]:
+    # The folder may have been moved, or this command run from another place than the mine.
+    yield join(folder, name.rstrip("/").rsplit("/", 1)[-1])
+    yield name
+
+
+def _gold(pairs: Dataset, folder: str) -> str | None:
+    """The true pairs, if the mine was given some, or lies in a demo, which knows them."""
+    threshold = pairs.manifest.request.configuration.get("threshold")
+    named = threshold.get("gold") if isinstance(threshold, dict) else None
+    parent, _, own = folder.rstrip("/").rpartition("/")
+    demo = parent.rpartition("/")[0] or "."
+    over = demo.rpartition("/")[0] or "."  # the round of a demo is a folder in it
+    known = (named, *(join(place, "mine", own, GOLD) for place in (demo, over)))
+    return next((url for url in known if isinstance(url, str) and exists(url)), None)

@@ -1,0 +1,41 @@
+"""The text side of an encoder folder, for stages that cut sentences into subwords without loading the model."""
+
+from __future__ import annotations
+
+import fsspec
+import yaml
+
+from encoder.settings import validate_settings
+from encoder.subword import Subword
+from encoder.text import TextEncoder, TextSettings
+from mining.errors import InputError
+from pipelines.datasets.manifest import Input, fingerprint, join
+
+# As encoder.checkpoint names them, which loads torch and so is not for text workers.
+CONFIG = "config.yaml"
+SUBWORD = "sentencepiece.model"
+
+
+def load_text_encoder(folder: str, threads: int = 1) -> TextEncoder:
+    """The text path of the encoder at a path or URL."""
+    where = join(folder, CONFIG)
+    tree = yaml.safe_load(_bytes(folder, CONFIG))
+    if not isinstance(tree, dict):
+        raise InputError(f"{where}: settings must be `key: value` lines")
+    subword = Subword(_bytes(folder, SUBWORD))
+    return TextEncoder(validate_settings(TextSettings, tree.get("text") or {}, where), subword, threads=threads)
+
+
+def text_encoder_input(folder: str) -> Input:
+    """The fingerprint of everything that decides which pieces a sentence becomes."""
+    encoder = load_text_encoder(folder)
+    return Input(name=folder, fingerprint=fingerprint(encoder.settings, encoder.subword.model))
+
+
+def _bytes(folder: str, name: str) -> bytes:
+    try:
+        with fsspec.open(join(folder, name), "rb") as stream:
+            return stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        hint = "; a pretrained encoder cuts sentences while it embeds, prepare without it" if name == SUBWORD else ""
+        raise InputError(f"{folder} is not an encoder folder with subwords: it has no {name}{hint}") from None

@@ -1,0 +1,66 @@
+"""Parquet: the sentence in a column; one block is a run of row groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mining.errors import InputError
+from pipelines.prepare.readers.blocks import EMPTY, Batch, Block, ReadSettings, keep_rows
+
+DEFAULT_COLUMN = "text"
+BATCH_ROWS = 8192
+
+
+def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+    """The column `settings.column` ("text" unless told); `line` is the row number, a null counts as empty."""
+    column = settings.column or DEFAULT_COLUMN
+    wanted = [column] if settings.ref_column is None else [column, settings.ref_column]
+    with fsspec.open(block.url, "rb") as stream:
+        table = _open(block.url, stream)
+        _check_columns(block.url, table.schema_arrow, wanted)
+        stop = table.num_row_groups if block.stop is None else block.stop
+        row = 1
+        for batch in table.iter_batches(BATCH_ROWS, row_groups=list(range(block.start, stop)), columns=wanted):
+            texts = batch.column(column).to_pylist()
+            refs = None
+            if settings.ref_column is not None:
+                refs = [str(ref) for ref in batch.column(settings.ref_column).to_pylist()]
+            nulls = batch.column(column).null_count
+            yield keep_rows(texts, row, settings, +Counter({EMPTY: nulls}), refs)
+            row += len(batch)
+
+
+def cut(url: str, block_bytes: int) -> list[tuple[int, int | None]]:
+    """Runs of row groups of at least `block_bytes` of data."""
+    with fsspec.open(url, "rb") as stream:
+        metadata = _open(url, stream).metadata
+    starts, size = [0], 0
+    for group in range(metadata.num_row_groups):
+        if size >= block_bytes:
+            starts.append(group)
+            size = 0
+        size += metadata.row_group(group).total_byte_size
+    return list(zip(starts, [*starts[1:], None], strict=True))
+
+
+def _open(url: str, stream: object) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(stream)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{url}: not a readable Parquet file ({error})") from None
+
+
+def _check_columns(url: str, schema: pa.Schema, wanted: list[str]) -> None:
+    for name in wanted:
+        if name not in schema.names:
+            raise InputError(f"{url} has no column {name!r}; it has {', '.join(schema.names)}")
+    kind = schema.field(wanted[0]).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise InputError(f"{url}: column {wanted[0]!r} holds {kind}, not text; choose another with `column`")

@@ -1,0 +1,144 @@
+"""Pages of the web: Common Crawl's WET (text) and WARC (HTTP responses), and HTML files; the URL is kept as `ref`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
+
+from mining.errors import InputError
+from pipelines.prepare.readers.blocks import (
+    BAD_UTF8,
+    EMPTY,
+    NOT_A_PAGE,
+    TOO_LONG,
+    TRUNCATED,
+    Batch,
+    Block,
+    ReadSettings,
+)
+from pipelines.prepare.readers.splitting import split_sentences
+from pipelines.prepare.readers.streams import Damaged, damage_error, open_bytes, read_some
+
+BATCH_SENTENCES = 8192
+_HTML = {"text/html", "application/xhtml+xml"}
+
+
+class Page(NamedTuple):
+    """One document, or the reason why there is none."""
+
+    url: str
+    text: str | None
+    reason: str = ""
+
+
+def read_wet(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+    """Sentences of each conversion record; `line` is the number of the record in the file."""
+    return _batches(_records(block, settings, "conversion", _wet_page), settings)
+
+
+def read_warc(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+    """Sentences of the main text of each HTML response; `line` is the number of the record in the file."""
+    return _batches(_records(block, settings, "response", _warc_page), settings)
+
+
+def read_html(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+    """Sentences of the main text of one HTML file; `ref` is the file."""
+
+    def page() -> Iterator[Page]:
+        with open_bytes(block.url) as stream:
+            yield _html_page(block.url, stream.read(), None)
+
+    return _batches(page(), settings)
+
+
+def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[Batch]:
+    texts: list[str] = []
+    refs: list[str] = []
+    lines: list[int] = []
+    dropped: Counter[str] = Counter()
+    number = 0
+    for number, page in enumerate(pages, 1):
+        sentences = split_sentences(page.text or "", settings.lang)
+        kept = [sentence for sentence in sentences if len(sentence) <= settings.max_chars]
+        dropped[TOO_LONG] += len(sentences) - len(kept)
+        dropped[page.reason or EMPTY] += not sentences
+        texts += kept
+        refs += [page.url] * len(kept)
+        lines += [number] * len(kept)
+        if len(texts) >= BATCH_SENTENCES:
+            yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number)
+            texts, refs, lines, dropped = [], [], [], Counter()
+    yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number)
+
+
+def _wet_page(record: Any, url: str, body: bytes) -> Page:
+    try:
+        return Page(url, body.decode("utf-8"))
+    except UnicodeDecodeError:
+        return Page(url, None, BAD_UTF8)
+
+
+def _warc_page(record: Any, url: str, body: bytes) -> Page:
+    if (record.http_content_type or "").lower() not in _HTML:
+        return Page(url, None, NOT_A_PAGE)
+    return _html_page(url, body, record.http_charset)
+
+
+def _html_page(url: str, body: bytes, charset: str | None) -> Page:
+    try:
+        from resiliparse.extract.html2text import extract_plain_text
+        from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+    except ImportError:
+        raise InputError("reading HTML needs resiliparse: pip install 'twinlode[web]'") from None
+    html = bytes_to_str(body, charset or detect_encoding(body, from_html_meta=True))
+    text = extract_plain_text(html, main_content=True, list_bullets=False, links=False, alt_texts=False)
+    return Page(url, text)
+
+
+class _Source:
+    """A stream as fastwarc wants it (`tell`), which remembers damage that fastwarc would take for the end."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._position = 0
+        self.damage: Damaged | None = None
+
+    def read(self, size: int = 1 << 16) -> bytes:
+        try:
+            data = read_some(self._stream, size)
+        except Damaged as error:
+            self.damage = error
+            return b""
+        self._position += len(data)
+        return data
+
+    def tell(self) -> int:
+        return self._position
+
+
+def _records(block: Block, settings: ReadSettings, kind: str, page: Any) -> Iterator[Page]:
+    try:
+        from fastwarc.warc import ArchiveIterator, WarcRecordType
+    except ImportError:
+        raise InputError("reading WET and WARC needs fastwarc: pip install 'twinlode[web]'") from None
+    number = 0
+    with open_bytes(block.url) as stream:
+        source = _Source(stream)
+        try:
+            records = ArchiveIterator(cast(BinaryIO, source), record_types=getattr(WarcRecordType, kind))
+            for number, record in enumerate(records, 1):  # noqa: B007 - the error below names it
+                length, body = record.content_length, record.reader.read()
+                if len(body) < length:
+                    source.damage = source.damage or Damaged("the last record is cut off")
+                    break
+                yield page(record, record.headers.get("WARC-Target-URI") or "", body)
+        except OSError as error:
+            source.damage = source.damage or Damaged(str(error))
+        if source.damage is None:
+            return
+        if settings.truncated == "stop":
+            raise damage_error(block.url, f"record {number}", source.damage)
+        yield Page("", None, TRUNCATED)

@@ -1,0 +1,329 @@
+"""The first stage: raw text in, clean, distinct, numbered sentences out, in bounded shards.
+
+Three passes with a barrier between them, each over descriptors of files: blocks are cleaned into parts, duplicates are
+found by hash prefix, and parts are cut into shards. A sentence's id is its rank among all that are kept, by
+input file and line: the same on every runner, for any parallelism and any size of block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import apache_beam as beam
+import numpy as np
+from fsspec.core import url_to_fs
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from mining.errors import InputError
+from mining.language_id import is_known
+from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.datasets.manifest import (
+    Counters,
+    Dataset,
+    Request,
+    Shard,
+    Work,
+    begin,
+    file_input,
+    read_model,
+    shard_name,
+    write_model,
+)
+from pipelines.datasets.sentences import write_shard
+from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
+from pipelines.prepare.parts import LanguageTest, Part, write_parts
+from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
+from pipelines.prepare.readers import Block, ReadSettings, cut_file, expand, read_block
+from pipelines.prepare.readers.streams import is_compressed
+from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
+from pipelines.runners.progress import Phase, Watch, finished_files
+from pipelines.runners.runner import Runner, RunnerSettings, run
+
+NAMESPACE = "twinlode.prepare"
+# For the number of hash prefixes and workers only: what a line takes, and how much text a compressed byte holds.
+_BYTES_PER_LINE = 60
+_EXPANSION = 4
+# A worker process takes some seconds to start, and so must have more than that to do.
+_SECONDS_WORTH_A_WORKER = 10
+
+
+class PrepareSettings(BaseModel):
+    """What to read and what to keep; everything here but `block_mb` and `memory_mb` decides the result."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    inputs: list[str] = Field(min_length=1, description="files, URLs or globs, in order of precedence for duplicates")
+    out: str = Field(description="the folder of the dataset, any fsspec URL")
+    read: ReadSettings
+    lang_filter: Literal["detect", "assume"] = "detect"
+    lang_probability: float = Field(default=0.05, ge=0, le=1, description="keep what the detector gives at least this")
+    encoder: str | None = Field(
+        default=None, description="an encoder folder; its subword ids become the column `pieces`"
+    )
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
+    block_mb: float = Field(
+        default=16, gt=0, description="work item size: a larger file is cut, a larger archive makes parts"
+    )
+    memory_mb: int = Field(default=512, ge=1, description="memory that finding duplicates may take in each worker")
+
+    @property
+    def block_bytes(self) -> int:
+        return max(int(self.block_mb * 2**20), 1)
+
+
+class Plan(BaseModel):
+    """How the work is cut; kept in the work folder, so that a rerun continues with the same pieces."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blocks: list[Block]
+    part_bytes: int
+    partitions: int
+    workers: int
+
+
+class Total(BaseModel):
+    """How many shards there will be, for who watches the progress."""
+
+    shards: int
+
+
+class Prepare(beam.PTransform):
+    """Read, clean, filter, deduplicate and shard a corpus; gives the `Shard`s of the complete dataset.
+
+    Example::
+
+        settings = PrepareSettings(inputs=["gs://corpus/en/*.txt.gz"], out="gs://work/en", read=ReadSettings(lang="en"))
+        with beam.Pipeline() as pipeline:
+            shards = pipeline | Prepare(settings)
+            shards | beam.Map(lambda shard: print(shard.name, shard.rows))
+
+    The root of a pipeline. A folder that holds the same dataset already is not made again.
+    """
+
+    def __init__(self, settings: PrepareSettings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
+        work = start(self.settings)
+        if isinstance(work, Dataset):
+            return pbegin | "Finished" >> beam.Create(work.shards)
+        return pbegin | "Make" >> MakeSentences(self.settings, work, make_plan(self.settings, work))
+
+
+class MakeSentences(beam.PTransform):
+    """`Prepare` for a work folder that was begun and planned."""
+
+    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+        super().__init__()
+        self.settings, self.work, self.plan = settings, work, plan
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
+        settings, work, plan = self.settings, self.work, self.plan
+        parts = (
+            pbegin
+            | "Blocks" >> beam.Create(plan.blocks)
+            | "SpreadBlocks" >> beam.Reshuffle()
+            | "Clean" >> beam.ParDo(CleanBlock(settings, work, plan)).with_output_types(Part)
+            | "AllParts" >> beam.combiners.ToList()
+        )
+        repeats = (
+            pbegin
+            | "Prefixes" >> beam.Create(range(plan.partitions))
+            | "SpreadPrefixes" >> beam.Reshuffle()
+            | "Deduplicate" >> beam.Map(_mark, work, beam.pvalue.AsSingleton(parts))
+            | "AllRepeats" >> beam.CombineGlobally(sum_arrays)
+        )
+        plans = (
+            parts
+            | "PlanShards" >> beam.FlatMap(_plan_shards, settings, work, plan, beam.pvalue.AsSingleton(repeats))
+            | "SpreadShards" >> beam.Reshuffle()
+        )
+        shards = plans | "Write" >> beam.ParDo(WriteShard(settings, work, plan)).with_output_types(Shard)
+        complete = beam.FlatMap(_complete, work, beam.pvalue.AsSingleton(repeats), beam.pvalue.AsList(shards))
+        return parts | "Complete" >> complete.with_output_types(Shard)
+
+
+class CleanBlock(beam.DoFn):
+    """A block to its parts."""
+
+    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+        self.settings, self.work, self.plan = settings, work, plan
+
+    def process(self, block: Block) -> Iterator[Part]:
+        batches = read_block(block, self.settings.read)
+        plan, language = self.plan, language_test(self.settings)
+        for part in write_parts(self.work, block.index, batches, language, plan.part_bytes, plan.partitions):
+            _count("rows_in", part.counters.rows_in)
+            for reason, rows in part.counters.dropped.items():
+                _count(f"dropped_{reason}", rows)
+            yield part
+
+
+class WriteShard(beam.DoFn):
+    """A planned shard to a Parquet file, unless it is there already."""
+
+    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+        self.settings, self.work, self.plan = settings, work, plan
+
+    def setup(self) -> None:
+        self._encoder = None if self.settings.encoder is None else load_text_encoder(self.settings.encoder)
+
+    def process(self, planned: ShardPlan) -> Iterator[Shard]:
+        shard = self.work.finished(planned.index)
+        if shard is None:
+            lang, partitions = self.settings.read.lang, self.plan.partitions
+            table = shard_table(self.work, planned, lang, partitions, self._encoder)
+            name = shard_name(planned.index, "parquet")
+            digest = write_shard(self.work.shard_url(planned.index, "parquet"), table)
+            shard = self.work.note(Shard(index=planned.index, name=name, rows=len(table), digest=digest))
+            _count("sentences", shard.rows)
+        yield shard
+
+
+def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
+    """Make the dataset `settings.out`, or continue to, or find it complete.
+
+    Example::
+
+        prepare(PrepareSettings(inputs=["en/*.txt.gz"], out="work/en", read=ReadSettings(lang="en")))
+    """
+    work = start(settings)
+    if isinstance(work, Dataset):
+        return work
+    plan = make_plan(settings, work)
+    transform = MakeSentences(settings, work, plan)
+    run(transform, runner or RunnerSettings(), workers=plan.workers, watch=None if quiet else _watch(work, plan))
+    finished = start(settings)
+    assert isinstance(finished, Dataset)
+    return finished
+
+
+def start(settings: PrepareSettings) -> Work | Dataset:
+    """Find the inputs and the state of the output folder; wrong settings fail here, before any work."""
+    inputs = [file_input(url) for url in expand(settings.inputs)]
+    language_test(settings)
+    configuration: dict[str, JsonValue] = settings.model_dump(
+        mode="json", include={"read", "lang_filter", "lang_probability", "rows_per_shard"}
+    )
+    if settings.encoder is not None:
+        inputs.append(text_encoder_input(settings.encoder))
+    return begin(settings.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
+
+
+def language_test(settings: PrepareSettings) -> LanguageTest | None:
+    """The language filter, None where the language is taken on trust."""
+    lang = settings.read.lang
+    if settings.lang_filter == "assume":
+        return None
+    if not is_known(lang):
+        raise InputError(f"the language detector does not know {lang}; set `lang_filter` to assume")
+    return LanguageTest(lang, settings.lang_probability)
+
+
+def make_plan(settings: PrepareSettings, work: Work) -> Plan:
+    """The plan of the work folder: the one it was begun with, or a new one."""
+    url = work.scratch("plan.json")
+    plan = read_model(url, Plan)
+    if plan is None:
+        blocks: list[Block] = []
+        size = 0
+        for file in expand(settings.inputs):
+            blocks += cut_file(file, settings.read, settings.block_bytes, len(blocks))
+            size += _text_bytes(file)
+        lines = size / _BYTES_PER_LINE
+        shares = lines * BYTES_PER_ROW / (settings.memory_mb * 2**20)
+        plan = Plan(
+            blocks=blocks,
+            part_bytes=settings.block_bytes,
+            partitions=1 << int(np.ceil(np.log2(max(shares, 1)))),
+            workers=_workers(settings, lines, blocks),
+        )
+        write_model(url, plan)
+    return plan
+
+
+def _workers(settings: PrepareSettings, lines: float, blocks: list[Block]) -> int:
+    if any(url.startswith("memory://") for url in [settings.out, *(block.url for block in blocks)]):
+        return 1  # what one process has in memory no other can read
+    return min(1 + int(lines * _seconds_per_line(settings) / _SECONDS_WORTH_A_WORKER), len(blocks))
+
+
+def _seconds_per_line(settings: PrepareSettings) -> float:
+    """Roughly, on one core: reading and cleaning, naming the language, cutting into subwords."""
+    return 4e-6 + 20e-6 * (settings.lang_filter == "detect") + 10e-6 * (settings.encoder is not None)
+
+
+def _text_bytes(url: str) -> int:
+    filesystem, path = url_to_fs(url)
+    return int(filesystem.size(path)) * (_EXPANSION if is_compressed(url) else 1)
+
+
+def sum_arrays(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of arrays of one shape; 0 of none."""
+    return sum(arrays, np.zeros(1, np.int64))
+
+
+def _mark(partition: int, work: Work, parts: list[Part]) -> np.ndarray:
+    return mark_duplicates(work, _in_order(parts), partition)
+
+
+def _in_order(parts: Iterable[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: part.order)
+
+
+def _plan_shards(
+    parts: list[Part], settings: PrepareSettings, work: Work, plan: Plan, repeats: np.ndarray
+) -> list[ShardPlan]:
+    planned = plan_shards(_in_order(parts), plan.blocks, repeats, settings.rows_per_shard)
+    write_model(work.scratch("total", "shards.json"), Total(shards=len(planned)))
+    return planned
+
+
+def _complete(parts: list[Part], work: Work, repeats: np.ndarray, shards: list[Shard]) -> list[Shard]:
+    read = sum((part.counters for part in parts), Counters())
+    duplicates = int(repeats.sum())
+    removed = Counters(kept=-duplicates, dropped={DUPLICATE: duplicates} if duplicates else {})
+    counters = read + removed
+    if counters.kept == 0:
+        work.abandon()
+        raise InputError(_nothing_left(work, counters))
+    return work.complete(shards, counters).shards
+
+
+def _nothing_left(work: Work, counters: Counters) -> str:
+    files = ", ".join(given.name for given in work.request.inputs[:3])
+    if not counters.rows_in:
+        return f"there is no sentence in {files}; the files are empty"
+    took = ", ".join(f"{reason} took {rows}" for reason, rows in sorted(counters.dropped.items(), key=lambda x: -x[1]))
+    return f"no sentence of the {counters.rows_in} in {files} is left: {took}; check the language, format and column"
+
+
+def _count(name: str, value: int) -> None:
+    beam.metrics.Metrics.counter(NAMESPACE, name).inc(value)
+
+
+def _watch(work: Work, plan: Plan) -> Watch:
+    """Progress by what is on disk: parts, then shards."""
+    parts = finished_files(work.scratch("parts"), Part)
+    shards = finished_files(work.scratch("shards"), Shard)
+    total = finished_files(work.scratch("total"), Total)
+
+    def state() -> list[Phase]:
+        made, written, planned = parts(), shards(), total()
+        whole = sum(part.last for part in made)
+        read = sum(part.counters.rows_in for part in made)
+        return [
+            Phase("read and clean", whole, len(plan.blocks), read, "blocks"),
+            Phase(
+                "write",
+                len(written),
+                planned[0].shards if planned else None,
+                sum(shard.rows for shard in written),
+                "shards",
+            ),
+        ]
+
+    return state

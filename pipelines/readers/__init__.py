@@ -1,6 +1,0 @@
-"""Corpus readers: one small module for each format, all behind `read_block`."""
-
-from pipelines.readers.blocks import Batch, Block, ReadSettings
-from pipelines.readers.formats import cut_file, expand, format_of, read_block
-
-__all__ = ["Batch", "Block", "ReadSettings", "cut_file", "expand", "format_of", "read_block"]

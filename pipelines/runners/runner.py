@@ -1,0 +1,96 @@
+"""Where a stage runs: one function that takes a root transform to a runner, and its errors back to sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import apache_beam as beam
+from pydantic import BaseModel, ConfigDict, Field
+
+from encoder.settings import apply_override, load_settings, validate_settings
+from mining.errors import InputError
+from pipelines.runners.clusters import ClusterSettings, DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
+from pipelines.runners.local import cores, run_local
+from pipelines.runners.progress import Watch, shown
+
+_INPUT_ERROR = re.compile(r"\b(?:mining|encoder)\.errors\.InputError: (.+?)(?: \[while running '|\\n|\n|$)")
+
+
+class RunnerSettings(BaseModel):
+    """The local runner, and how much of the machine it takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["local"] = "local"
+    processes: int | None = Field(
+        default=None, ge=1, description="local worker processes; at most one for each core unless told"
+    )
+
+
+Runner = RunnerSettings | ClusterSettings
+_KINDS: dict[str, type[Runner]] = {
+    "local": RunnerSettings,
+    "flink": FlinkSettings,
+    "spark": SparkSettings,
+    "dataflow": DataflowSettings,
+}
+
+
+def load_runner(name: str, overrides: Sequence[str] = ()) -> Runner:
+    """A runner by name with its defaults, or from a YAML file that begins with `name:`; `key=value` overrides both."""
+    if name in _KINDS:
+        tree: dict[str, Any] = {}
+        for override in overrides:
+            apply_override(tree, override)
+        return validate_settings(_KINDS[name], tree, f"runner {name}")
+    if not name.endswith((".yaml", ".yml")):
+        raise InputError(f"there is no runner {name}; choose {', '.join(_KINDS)}, or give a YAML file of its settings")
+    kind = load_settings(_Kind, Path(name), overrides).name
+    return load_settings(_KINDS[kind], Path(name), overrides)
+
+
+class _Kind(BaseModel):
+    """The first look at a file of runner settings."""
+
+    name: Literal["local", "flink", "spark", "dataflow"]
+
+
+def accelerator_of(runner: Runner | None) -> str | None:
+    """The resource hint for transforms that want an accelerator, where the runner can give one."""
+    return runner.accelerator if isinstance(runner, DataflowSettings) else None
+
+
+def require_reachable(runner: Runner | None, urls: Iterable[str]) -> None:
+    """Refuse local files where workers run on other machines for sure."""
+    if isinstance(runner, DataflowSettings):
+        runner.require_complete()
+        runner.require_remote(urls)
+
+
+def run(transform: beam.PTransform, settings: Runner, *, workers: int, watch: Watch | None = None) -> None:
+    """Run a root transform to its end; more than `workers` local workers would not pay for their start.
+
+    An `InputError` on a worker is raised here as it was there; anything else stays a Beam error.
+    """
+    with shown(watch), _as_sentences():
+        if isinstance(settings, RunnerSettings):
+            run_local(transform, settings.processes or max(min(cores(), workers), 1))
+        else:
+            run_on_cluster(transform, settings)
+
+
+@contextmanager
+def _as_sentences() -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        found = _INPUT_ERROR.search(str(error))
+        if found is None:
+            raise
+        raise InputError(found[1]) from None

@@ -1,0 +1,293 @@
+"""`twinlode mine-vectors` as a user runs it."""
+
+import gzip
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from fsspec.core import url_to_fs
+
+from mining import knn
+from mining.neighbours import read_neighbours
+from mining.proposals import Blocks
+from mining.vectors import write_vectors
+from pipelines import cli
+from tests.mining.oracle import laser_pairs
+
+ROWS, COLUMNS, DIM, TRUE = 300, 420, 24, 150
+
+
+class Corpus:
+    """Two sides with known translations, as files in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        rng = np.random.default_rng(0)
+        self.folder = folder
+        self.x = (rng.standard_normal((ROWS, DIM)) + 0.5).astype(np.float32)
+        self.y = (rng.standard_normal((COLUMNS, DIM)) + 0.5).astype(np.float32)
+        self.y[:TRUE] = self.x[:TRUE] + 0.3 * rng.standard_normal((TRUE, DIM)).astype(np.float32)
+        self.a = [f"quelle {i}" for i in range(ROWS)]
+        self.b = [f"destination {i}" for i in range(COLUMNS)]
+        np.save(folder / "a.npy", self.x)
+        np.save(folder / "b.npy", self.y)
+        self.text("a.txt", self.a)
+        self.text("b.txt", self.b)
+
+    def text(self, name: str, lines: list[str]) -> None:
+        (self.folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def options(self, **changes: str) -> list[str]:
+        given = {"src-vectors": "a.npy", "tgt-vectors": "b.npy", "src-text": "a.txt", "tgt-text": "b.txt"}
+        given |= {"out": "pairs.tsv"} | {name.replace("_", "-"): value for name, value in changes.items()}
+        return [part for name, value in given.items() for part in (f"--{name}", value)]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
+    monkeypatch.chdir(tmp_path)
+    return Corpus(tmp_path)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, options: list[str]) -> int:
+    monkeypatch.setattr(sys, "argv", ["twinlode", "mine-vectors", *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def read_tsv(path: Path) -> list[tuple[float, str, str]]:
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(float(score), source, target) for score, source, target in rows]
+
+
+def test_the_pairs_are_lasers(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, corpus.options(threshold="0")) == 0
+    expected = {(corpus.a[i], corpus.b[j]) for i, j, _ in laser_pairs(corpus.x, corpus.y, 4, "ratio", "max")}
+    found = read_tsv(corpus.folder / "pairs.tsv")
+    assert {pair[1:] for pair in found} == expected
+    assert [score for score, *_ in found] == sorted((score for score, *_ in found), reverse=True)
+    assert f"{len(found)} -> pairs.tsv" in capsys.readouterr().out
+    assert sorted(path.name for path in corpus.folder.iterdir()) == ["a.npy", "a.txt", "b.npy", "b.txt", "pairs.tsv"]
+
+
+def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus.text("gold", [f"{i + 1}\t{i + 1}" for i in range(TRUE)])
+    assert run(monkeypatch, corpus.options(gold="gold", out="gold.tsv", curve="curve.tsv")) == 0
+    header, *points = (corpus.folder / "curve.tsv").read_text().splitlines()
+    assert header == "threshold\tprecision\trecall\tf1\tkept"
+    assert len(points) > TRUE
+    tuned = read_tsv(corpus.folder / "gold.tsv")
+    right = sum(source.split()[1] == target.split()[1] for _, source, target in tuned)
+    assert right > 0.9 * TRUE
+    assert right > 0.9 * len(tuned)
+    assert run(monkeypatch, corpus.options(top="10", out="top.tsv")) == 0
+    assert len(read_tsv(corpus.folder / "top.tsv")) == 10
+    corpus.text("seed", [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(100)])
+    assert run(monkeypatch, corpus.options(target_precision="0.8", seed_pairs="seed", out="seed.tsv")) == 0
+    found = read_tsv(corpus.folder / "seed.tsv")
+    assert not {source for _, source, _ in found} & set(corpus.a[:100]), "seed pairs are not mined pairs"
+
+
+def test_a_seed_with_its_own_vectors_is_planted(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    x = (rng.standard_normal((90, DIM)) + 0.5).astype(np.float32)
+    np.save(corpus.folder / "sx.npy", x)
+    np.save(corpus.folder / "sy.npy", x + 0.3 * rng.standard_normal((90, DIM)).astype(np.float32))
+    corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])
+    options = corpus.options(target_precision="0.8", seed_pairs="seed", seed_src_vectors="sx.npy")
+    assert run(monkeypatch, options) == 2
+    assert run(monkeypatch, [*options, "--seed-tgt-vectors", "sy.npy"]) == 0
+    found = read_tsv(corpus.folder / "pairs.tsv")
+    assert not any(source.startswith("saat") or target.startswith("graine") for _, source, target in found)
+    right = sum(source.split()[1] == target.split()[1] for _, source, target in found)
+    assert right > 0.6 * len(found) > 30
+
+
+def test_a_planted_seed_stays_out_of_the_candidates(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = (np.random.default_rng(9).standard_normal((90, DIM)) + 0.5).astype(np.float32)
+    np.save(corpus.folder / "sx.npy", x)
+    corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])
+    seed = {"seed_pairs": "seed", "seed_src_vectors": "sx.npy", "seed_tgt_vectors": "sx.npy"}
+    assert run(monkeypatch, corpus.options(target_precision="0.5", candidates="all.tsv", **seed)) == 0
+    assert {line[1].split()[0] for line in read_tsv(corpus.folder / "all.tsv")} == {"quelle"}
+
+
+def test_seed_pairs_given_twice_count_once(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(100)]
+    corpus.text("once", seed)
+    corpus.text("twice", seed + seed + [f"{corpus.a[i]}\t{corpus.b[i + 200]}" for i in range(100)])
+    for name in ("once", "twice"):
+        options = corpus.options(target_precision="0.8", seed_pairs=name, out=f"{name}.tsv")
+        assert run(monkeypatch, options) == 0
+    assert (corpus.folder / "once.tsv").read_bytes() == (corpus.folder / "twice.tsv").read_bytes()
+
+
+def test_the_ids_of_a_vector_file_need_not_be_line_numbers(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, corpus.options(out="plain.tsv")) == 0
+    write_vectors(str(corpus.folder / "a.arrow"), np.arange(ROWS) * 7 + 5000, corpus.x)
+    assert run(monkeypatch, corpus.options(src_vectors="a.arrow")) == 0
+    assert (corpus.folder / "pairs.tsv").read_bytes() == (corpus.folder / "plain.tsv").read_bytes()
+
+
+def test_a_name_in_brackets_is_printed(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, corpus.options(out="[red]x.tsv")) == 0
+    assert "-> [red]x.tsv" in capsys.readouterr().out
+
+
+def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus.a[7] = corpus.a[200] = corpus.a[3]
+    corpus.text("a.txt", corpus.a)
+    assert run(monkeypatch, corpus.options(out="pairs.parquet", candidates="all.parquet", save_graph="graph")) == 0
+    rows = pq.read_table(corpus.folder / "pairs.parquet").to_pylist()
+    same = [row for row in rows if row["src_text"] == corpus.a[3]]
+    assert [(row["src_line"], row["src_also"]) for row in same] == [(4, [8, 201])]
+    assert {row["directions"] for row in pq.read_table(corpus.folder / "all.parquet").to_pylist()} == {"f", "b", "fb"}
+    _, forward, about = read_neighbours(str(corpus.folder / "graph" / "forward.parquet"))
+    assert forward.ids.shape == (ROWS, 4)
+    assert about["search"] == "exact (cpu)"
+
+
+def test_moses_output_and_approximate_search(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = corpus.options(
+        format="moses", out="bitext", src_lang="de", tgt_lang="en", search="approximate", threads="1"
+    )
+    assert run(monkeypatch, options) == 0
+    assert "measured recall" in capsys.readouterr().out
+    assert 0.5 < json.loads((corpus.folder / "bitext.recall.json").read_text())["recall"] <= 1
+    sides = [(corpus.folder / name).read_text().splitlines() for name in ("bitext.de", "bitext.en")]
+    assert len(sides[0]) == len(sides[1]) > 100
+
+
+def test_filters_write_what_they_drop(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    (corpus.folder / "f.yaml").write_text("length: {min_words: 3}\nlanguage: null\n")
+    assert run(monkeypatch, corpus.options(filters="f.yaml", rejected="out.jsonl")) == 0
+    assert '"reason": "length"' in (corpus.folder / "out.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({"gold": "gold.tsv"}, "none of the gold pairs was found"),
+        ({"filters": "standard", "src_lang": "de"}, "a language that is not given"),
+    ],
+)
+def test_what_a_result_does_not_rest_on_is_said(
+    options: dict[str, str],
+    note: str,
+    corpus: Corpus,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    corpus.text("gold.tsv", [f"{i + 1}\t{COLUMNS - i}" for i in range(20)])
+    assert run(monkeypatch, corpus.options(**options)) == 0
+    assert note in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("out", ["pairs.tsv", "memory://killed/pairs.tsv"])
+def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(corpus.folder))
+    assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
+    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(50, 70, Blocks(16, 16)))
+    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
+    whole_cell, done = knn.knn_cell, []
+
+    def stops_after(cells: int):  # type: ignore[no-untyped-def]
+        def cell(*args, **kwargs):  # type: ignore[no-untyped-def]
+            if len(done) == cells:
+                raise KeyboardInterrupt
+            done.append(1)
+            return whole_cell(*args, **kwargs)
+
+        return cell
+
+    monkeypatch.setattr(knn, "knn_cell", stops_after(20))
+    assert run(monkeypatch, corpus.options(out=out)) == 130
+    files, path = url_to_fs(out)
+    assert not files.exists(path)
+    assert list(corpus.folder.glob("*unfinished*"))
+    monkeypatch.setattr(knn, "knn_cell", stops_after(1000))
+    assert run(monkeypatch, corpus.options(out=out)) == 0
+    assert len(done) == 36, "6 x 6 cells, none of them twice"
+    assert files.cat_file(path) == (corpus.folder / "whole.tsv").read_bytes()
+    assert not list(corpus.folder.glob("*unfinished*"))
+
+
+def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
+    """Options of a run that must fail, and what its one sentence must name."""
+    folder = corpus.folder
+    (folder / "empty.txt").write_text("")
+    corpus.text("short.txt", corpus.a[:-1])
+    np.save(folder / "wide.npy", np.ones((ROWS, DIM + 1), np.float32))
+    nan = corpus.x.copy()
+    nan[16, 3] = np.nan
+    np.save(folder / "nan.npy", nan)
+    write_vectors(str(folder / "v.arrow"), np.arange(ROWS), corpus.x)
+    (folder / "cut.arrow").write_bytes((folder / "v.arrow").read_bytes()[:-100])
+    corpus.x.tofile(folder / "v.bin")
+    (folder / "cut.bin").write_bytes((folder / "v.bin").read_bytes()[:-10])
+    (folder / "cut.gz").write_bytes(gzip.compress("\n".join(corpus.a).encode())[:-30])
+    (folder / "latin.txt").write_bytes("\n".join(corpus.a[:-1]).encode() + b"\nGr\xfc\xdfe\n")
+    (folder / "file").write_text("")
+    return [
+        ({"src_vectors": "none.npy"}, ["none.npy: no such file"]),
+        ({"src_text": "none.txt"}, ["none.txt: no such file"]),
+        ({"src_text": "empty.txt"}, ["empty.txt: the text is empty"]),
+        ({"src_text": "short.txt"}, ["a.npy: 300 vectors", "299 lines"]),
+        ({"src_vectors": "wide.npy"}, ["wide.npy has dim 25", "b.npy has dim 24"]),
+        ({"src_vectors": "nan.npy"}, ["nan.npy", "row 17"]),
+        ({"src_vectors": "cut.arrow"}, ["cut.arrow", "truncated"]),
+        ({"src_vectors": "cut.bin", "dim": "24", "dtype": "float32"}, ["cut.bin", "do not divide"]),
+        ({"src_text": "cut.gz"}, ["cut.gz: cannot be read after line"]),
+        ({"src_text": "latin.txt"}, ["latin.txt, line 300: not valid UTF-8"]),
+        ({"out": "file/pairs.tsv"}, ["file/pairs.tsv: cannot be written"]),
+        ({"out": "pairs.xyz"}, ["pairs.xyz", ".parquet, .tsv"]),
+        ({"margin": "none"}, ["margin"]),
+        ({"memory": "lots"}, ["--memory lots"]),
+        ({"filters": "none.yaml"}, ["none.yaml"]),
+        ({"format": "xml"}, ["--format xml"]),
+        ({"threshold": "1", "top": "5"}, ["only one of"]),
+        ({"target_precision": "0.9"}, ["--seed-pairs"]),
+        ({"curve": "curve.tsv"}, ["--curve needs --gold"]),
+        ({"memory": "100kB"}, ["raise --memory"]),
+        ({"device": "foo"}, ["device", "'cuda'"]),
+        ({"threshold": "nan"}, ["threshold"]),
+        ({"threshold_from": "none.json"}, ["none.json: no such file"]),
+        ({"threshold_from": "none.json", "top": "5"}, ["only one of"]),
+        ({"seed_pairs": "a.txt"}, ["--target-precision and --seed-pairs go together"]),
+        ({"out": "pairs.tmx"}, ["pairs.tmx", "--src-lang"]),
+        ({"out": "new/pairs.tsv", "candidates": "new/all.foo"}, ["new/all.foo"]),
+        ({"out": "new/pairs.tsv", "save_graph": "new/graph", "gold": "none.tsv"}, ["none.tsv: no such file"]),
+        ({"save_graph": "file"}, ["file/forward.parquet: cannot be written"]),
+        ({"rejected": "pairs.tsv"}, ["pairs.tsv: two outputs"]),
+        ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this input would be overwritten"]),
+    ]
+
+
+def test_bad_input_is_one_sentence_and_exit_2(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = bad_inputs(corpus)
+    before = sorted(corpus.folder.rglob("*"))
+    for changes, expected in cases:
+        assert run(monkeypatch, corpus.options(**changes)) == 2, changes
+        message = capsys.readouterr().err.strip().splitlines()[-1]
+        assert message.startswith("twinlode: "), message
+        assert all(part in message for part in expected), message
+        assert sorted(corpus.folder.rglob("*")) == before, f"{changes} left something behind"
+
+
+def test_an_unknown_option_is_refused(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, [*corpus.options(), "--treshold", "1"]) == 2
+    assert "No such option: --treshold" in capsys.readouterr().err

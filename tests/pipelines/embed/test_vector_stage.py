@@ -1,0 +1,136 @@
+"""Embed: vectors as the encoder makes them, dead letters with reasons, metrics, and its use in one's own pipeline."""
+
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from encoder import Encoder
+from mining.errors import InputError
+from mining.vectors import open_vectors
+from pipelines.datasets.dead_letters import DeadLetter
+from pipelines.datasets.manifest import Dataset, open_dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.embed.vector_stage import NAMESPACE, Embed, EmbedSettings, describe_encoder, embed, embed_table, survive
+from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.sentence_stage import Prepare, PrepareSettings, prepare
+from tests.pipelines.corpora import write_corpora, write_encoder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("embed")
+    write_corpora(folder)
+    write_encoder(folder / "encoder")
+    return folder
+
+
+def prepare_settings(folder: Path, out: Path, encoder: bool) -> PrepareSettings:
+    return PrepareSettings(
+        inputs=[str(folder / "src.txt")],
+        out=str(out),
+        read=ReadSettings(lang="en"),
+        lang_filter="assume",
+        rows_per_shard=70,
+        encoder=str(folder / "encoder") if encoder else None,
+    )
+
+
+def arrays(dataset: Dataset) -> np.ndarray:
+    return np.concatenate([open_vectors(dataset.shard_url(shard)).stored for shard in dataset.shards])
+
+
+@pytest.mark.parametrize("pieces", [True, False])
+def test_vectors_are_those_of_the_encoder_with_or_without_pieces(folder: Path, tmp_path: Path, pieces: bool) -> None:
+    sentences = prepare(prepare_settings(folder, tmp_path / "src", pieces))
+    settings = EmbedSettings(sentences=sentences.url, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors"))
+    made = embed(settings)
+    texts = [text for s in sentences.shards for text in read_shard(sentences.shard_url(s))["text"].to_pylist()]
+    encoder = Encoder.load(folder / "encoder")
+    assert np.array_equal(arrays(made), encoder.encode(texts, "en"))
+    metadata = open_vectors(made.shard_url(made.shards[0])).metadata
+    assert (metadata["encoder"], metadata["text"]) == (encoder.fingerprint, sentences.fingerprint)
+    half = embed(settings.model_copy(update={"out": str(tmp_path / "half"), "dtype": "float16"}))
+    assert np.array_equal(arrays(half), arrays(made).astype(np.float16))
+
+
+def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, monkeypatch) -> None:
+    sentences = prepare(prepare_settings(folder, tmp_path / "src", True))
+    facts = describe_encoder(str(folder / "encoder"))
+    monkeypatch.setattr("pipelines.embed.vector_stage.describe_encoder", lambda path: facts._replace(text="other"))
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        "pipelines.embed.vector_stage.embed_table",
+        lambda encoder, table: (seen.append(table.column_names), embed_table(encoder, table))[1],
+    )
+    embed(EmbedSettings(sentences=sentences.url, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors")))
+    assert all("pieces" not in names and "text" in names for names in seen)
+    assert seen
+
+
+def test_rows_that_fail_alone_are_found_and_the_others_encoded() -> None:
+    def encode(rows: np.ndarray) -> np.ndarray:
+        if {3, 17} & set(rows.tolist()):
+            raise IndexError("poison")
+        return rows[:, None] * np.ones(2, np.float32)
+
+    reasons: dict[int, str] = {}
+    rows, vectors = survive(encode, np.arange(40), 2, reasons)
+    assert reasons == {3: "IndexError", 17: "IndexError"}
+    assert rows.tolist() == [row for row in range(40) if row not in reasons]
+    assert vectors.tolist() == [[row, row] for row in rows]
+
+
+def test_no_row_at_all_is_an_empty_result() -> None:
+    rows, vectors = survive(lambda rows: np.ones((len(rows), 2)), np.arange(0), 2, {})
+    assert len(rows) == 0
+    assert vectors.shape == (0, 2)
+
+
+def test_poison_goes_to_dead_letters_with_a_reason(folder: Path) -> None:
+    encoder = Encoder.load(folder / "encoder")
+    pieces = pa.array([[1, 2], [], [10**6], [3]], pa.list_(pa.int32()))
+    table = pa.table({"id": pa.array(range(4), pa.uint64()), "lang": ["en"] * 4, "pieces": pieces})
+    found = embed_table(encoder, table)
+    assert found.rows.tolist() == [0, 3]
+    assert found.reasons[1] == "no_tokens"
+    assert found.reasons.keys() == {1, 2}
+    assert found.vectors.shape == (2, encoder.dim)
+    encoder.model.tokens.weight.data[3] = np.nan
+    assert embed_table(encoder, table).reasons[3] == "not_finite"
+
+
+def test_in_a_pipeline_of_ones_own_with_dead_letters_and_metrics(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat\n\u200b\u2028x\nred house\n" + "\u3164\n")
+    asked = prepare_settings(folder, tmp_path / "src", True).model_copy(update={"inputs": [str(tmp_path / "a.txt")]})
+    settings = EmbedSettings(sentences=asked.out, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors"))
+    letters = tmp_path / "letters"
+    letters.mkdir()
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    made = pipeline | Prepare(asked) | Embed(settings)
+    made.dead | beam.Map(_write, letters)
+    result = pipeline.run()
+    result.wait_until_finish()
+    counters = {
+        metric.key.metric.name: metric.result
+        for metric in result.metrics().query(beam.metrics.MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    }
+    vectors = open_dataset(settings.out, "vectors")
+    assert counters["sentences"] == vectors.rows
+    assert counters["tokens"] > 0
+    dead = sorted(path.read_text() for path in letters.iterdir())
+    assert len(dead) == counters["dead"] == sum(vectors.manifest.counters.dropped.values())
+
+
+def _write(letter: DeadLetter, folder: Path) -> None:
+    (folder / str(letter.id)).write_text(letter.reason)
+
+
+def test_missing_encoder_and_missing_sentences_are_sentences(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nowhere"):
+        embed(EmbedSettings(sentences="x", encoder=str(tmp_path / "nowhere"), out="y"))
+    with pytest.raises(InputError, match=r"has no manifest\.json"):
+        embed(EmbedSettings(sentences=str(tmp_path), encoder=str(folder / "encoder"), out="y"))

@@ -1,0 +1,126 @@
+"""Zero-shot classification and the classifiers it uses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from mining.errors import InputError
+from pipelines.evaluation.classifiers import Examples, MlpSettings, predict, train_linear, train_mlp
+from pipelines.evaluation.classify import Classify, unit_rows
+from pipelines.evaluation.data import DataFolder, Texts
+from pipelines.evaluation.labelled import read_labelled
+from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
+
+
+def blobs(count: int, seed: int, spread: float = 0.5) -> Examples:
+    draw = np.random.default_rng(seed)
+    labels = np.arange(count) % 3
+    return Examples((np.eye(3)[labels] * 2 + spread * draw.normal(size=(count, 3))).astype(np.float32), labels)
+
+
+def test_linear_classifier_equals_scikit_learn() -> None:
+    train, test = blobs(150, 0, spread=1.2), blobs(300, 1, spread=1.2)
+    theirs = LogisticRegression(C=0.7, tol=1e-8, max_iter=1000).fit(train.vectors, train.labels)
+    ours = train_linear(train, 3, strength=0.7)
+    np.testing.assert_allclose(ours.weight.detach().numpy(), theirs.coef_, atol=2e-3)
+    assert (predict(ours, test.vectors) == theirs.predict(test.vectors)).mean() > 0.99
+
+
+def test_mlp_learns_repeats_itself_and_ignores_the_global_seed() -> None:
+    import torch
+
+    train, dev, test = blobs(90, 0), blobs(30, 1), blobs(200, 2)
+    settings = MlpSettings(epochs=30)
+    first = predict(train_mlp(train, dev, 3, settings, seed=4), test.vectors)
+    torch.manual_seed(99)
+    second = predict(train_mlp(train, dev, 3, settings, seed=4), test.vectors)
+    np.testing.assert_array_equal(first, second)
+    assert (first == test.labels).mean() > 0.9
+
+
+def labelled_lines(examples: Examples) -> list[str]:
+    return [f"c{label}\t{line}" for label, line in zip(examples.labels, literal(examples.vectors), strict=True)]
+
+
+def test_from_every_training_language_to_every_test_language(tmp_path: Path) -> None:
+    for seed, code in enumerate(("de", "en")):
+        write(tmp_path, f"{code}.train.1000", *labelled_lines(blobs(60, seed)))
+        write(tmp_path, f"{code}.test", *labelled_lines(blobs(30, 10 + seed)))
+    write(tmp_path, "en.dev", *labelled_lines(blobs(15, 20)))
+    write(tmp_path, "fr.test", *labelled_lines(blobs(30, 21)))
+    outcome = Classify(data=".", seeds=3, epochs=20, learning_rate=0.02).run(LiteralVectors(), DataFolder(tmp_path))
+    scores = scores_of(outcome)
+    assert {dataset for dataset, _ in scores} >= {"de-de", "de-en", "de-fr", "en-de", "en-en", "en-fr"}
+    away = [scores[name, "accuracy"] for name in ("de-en", "de-fr", "en-de", "en-fr")]
+    assert scores["mean of 4, zero-shot", "accuracy"] == pytest.approx(np.mean(away))
+    assert min(away) > 80
+    deviations = {score.dataset: score.deviation for score in outcome.scores}
+    assert deviations["de-en"] is not None and deviations["de-en"] >= 0
+
+
+class RememberedLanguages(LiteralVectors):
+    def __init__(self) -> None:
+        super().__init__()
+        self.languages: set[str | None] = set()
+
+    def vectors(self, texts: Texts) -> np.ndarray:
+        self.languages.add(texts.lang)
+        return super().vectors(texts)
+
+
+def test_mldoc_names_its_languages(tmp_path: Path) -> None:
+    for name in ("english", "german"):
+        write(tmp_path, f"{name}.train.1000", *labelled_lines(blobs(30, 0)))
+        write(tmp_path, f"{name}.dev", *labelled_lines(blobs(9, 2)))
+        write(tmp_path, f"{name}.test", *labelled_lines(blobs(9, 1)))
+    source = RememberedLanguages()
+    outcome = Classify(data=".", seeds=1, epochs=1, train_languages=("english",)).run(source, DataFolder(tmp_path))
+    assert [score.dataset for score in outcome.scores] == ["english-english", "english-german", "mean of 1, zero-shot"]
+    assert source.languages == {"en", "de"}
+    write(tmp_path, "english.train.2000", "c0\t1 0 0")
+    with pytest.raises(InputError, match=r"english\.train\.2000 both fit '\{lang\}\.train\*' for english; name one"):
+        Classify(data=".").run(source, DataFolder(tmp_path))
+
+
+def test_codes_with_regions_are_not_taken_for_pairs(tmp_path: Path) -> None:
+    for name in ("pt-BR", "zh-CN"):
+        write(tmp_path, f"{name}.train", *labelled_lines(blobs(30, 0)))
+        write(tmp_path, f"{name}.test", *labelled_lines(blobs(9, 1)))
+    outcome = Classify(data=".", seeds=1, epochs=1).run(LiteralVectors(), DataFolder(tmp_path))
+    assert outcome.scores[-1].dataset == "mean of 2, zero-shot"
+
+
+@pytest.mark.parametrize("ending", ["txt", "jsonl"])
+def test_mtop_and_its_form_in_mteb(tmp_path: Path, ending: str) -> None:
+    rows = [line.split("\t") for line in labelled_lines(blobs(12, 0))]
+    table = [f"7\tIN:SET\t0:1:SL:A\t{text}\t{label}\ten_XX\t[IN:SET ]\t{{}}" for label, text in rows]
+    records = [json.dumps({"id": "1", "text": text, "label": label}) for label, text in rows]
+    write(tmp_path, f"en/train.{ending}", *(table if ending == "txt" else records))
+    found = read_labelled(DataFolder(tmp_path), f"en/train.{ending}", "en")
+    assert found.labels[:3] == ["c0", "c1", "c2"] and found.texts.lines == literal(blobs(12, 0).vectors)
+
+
+def test_bad_labels(tmp_path: Path) -> None:
+    write(tmp_path, "en.train", *labelled_lines(blobs(30, 0)))
+    write(tmp_path, "de.test", "c0\t1 0 0", "c9\t1 0 0")
+    with pytest.raises(
+        InputError, match=r"de\.test, line 2: the label 'c9' is not in the training data, .* c0, c1, c2"
+    ):
+        Classify(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+    write(tmp_path, "en.train", "c0\t1 0 0")
+    with pytest.raises(InputError, match=r"en\.train: every text has the label 'c0'"):
+        Classify(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+    write(tmp_path, "de.test")
+    with pytest.raises(InputError, match="nothing to evaluate for de"):
+        Classify(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+    with pytest.raises(InputError, match="for fr"):
+        Classify(data=".", train_languages=("fr",)).run(LiteralVectors(), DataFolder(tmp_path))
+
+
+def test_unit_rows() -> None:
+    np.testing.assert_allclose(unit_rows(np.array([[3, 4], [0, 0]], np.float32)), [[0.6, 0.8], [0, 0]])

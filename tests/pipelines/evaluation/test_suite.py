@@ -1,0 +1,181 @@
+"""A suite of benchmarks: settings, comparison, files, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from encoder.settings import load_settings
+from mining.errors import InputError
+from pipelines import cli
+from pipelines.evaluation.result_tables import markdown, write_json
+from pipelines.evaluation.suite import NAMES, Report, Suite, run_suite
+from tests.pipelines.evaluation.test_bucc import corpora
+from tests.pipelines.evaluation.toys import LiteralVectors, literal, write
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    vectors = np.random.default_rng(0).normal(size=(120, 6))
+    for code in ("deu", "eng"):
+        write(tmp_path, f"tatoeba/tatoeba.deu-eng.{code}", *literal(vectors))
+    corpora(tmp_path, "bucc/de-en.training", seed=1, noise=0.2)
+    corpora(tmp_path, "bucc/de-en.test", seed=2, noise=0.2)
+    write(
+        tmp_path,
+        "suite.yaml",
+        "benchmarks:",
+        "  - {benchmark: tatoeba, data: tatoeba}",
+        "  - {benchmark: bucc, data: bucc, title: mining}",
+    )
+    return tmp_path
+
+
+def compared(root: Path) -> Report:
+    suite = load_settings(Suite, root / "suite.yaml")
+    return run_suite(suite, [LiteralVectors("good"), LiteralVectors("noisy", noise=0.8)], root)
+
+
+def test_encoders_side_by_side(root: Path) -> None:
+    report = compared(root)
+    assert {line.benchmark for line in report.lines} == {"tatoeba", "mining"}
+    tatoeba = next(line for line in report.lines if line.benchmark == "tatoeba")
+    good, noisy = tatoeba.measured
+    assert good.score.value == 100.0 and good.interval == (100.0, 100.0)
+    assert noisy.interval is not None and noisy.interval.low < noisy.score.value < noisy.interval.high
+    assert tatoeba.differences[0] is None
+    difference = tatoeba.differences[1]
+    assert difference is not None and difference.value < -5 and difference.p_value < 0.05
+
+
+def test_json_says_how_it_was_done(root: Path) -> None:
+    write_json(root / "out.json", compared(root))
+    document = json.loads((root / "out.json").read_text())
+    mining = next(result for result in document["results"] if result["benchmark"] == "mining")
+    assert mining["how"]["encoder_fingerprint"] == "literal" and mining["how"]["truncation"] == "none"
+    assert mining["how"]["settings"]["k"] == 4 and len(mining["how"]["data_hash"]) == 32
+    assert mining["how"]["choices"]["de-en threshold"] == "tuned on gold of bucc/de-en.training.de"
+    files = sorted(path.name for path in (root / "out.files").iterdir())
+    assert "mining.literal.de-en.max-ratio.curve.tsv" in files
+    curve = (root / "out.files/mining.literal.de-en.max-ratio.curve.tsv").read_text().splitlines()
+    assert curve[0] == "threshold\tprecision\trecall\tf1\tkept" and len(curve) > 10
+
+
+def test_the_hash_of_the_data_follows_the_gold(root: Path) -> None:
+    before = compared(root).results[1][0].how.data_hash
+    corpora(root, "bucc/de-en.training", seed=3, noise=0.2)
+    assert compared(root).results[1][0].how.data_hash != before
+
+
+def test_markdown(root: Path) -> None:
+    text = markdown(compared(root))
+    assert "| benchmark | score | good | noisy | noisy minus good |" in text
+    assert "threshold from the same gold (flatters)" in text and "p < 0.05" in text
+    widths = {line.count(" | ") for line in text.split("\n\n")[1].splitlines()}
+    assert len(widths) == 1
+
+
+def test_every_benchmark_has_a_name() -> None:
+    for name in NAMES:
+        suite = Suite.model_validate({"benchmarks": [{"benchmark": name, "data": "."}]})
+        assert suite.benchmarks[0].label == name
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{benchmark: tatoeba, data: x, langauges: [deu]}", "did you mean languages"),
+        ("{benchmark: tatobea, data: x}", "tatobea"),
+        ("{benchmark: bucc}", "data"),
+        ("{benchmark: bucc, data: a}\n  - {benchmark: bucc, data: b}", "bucc is there twice; give each a title"),
+    ],
+)
+def test_bad_settings(tmp_path: Path, entry: str, message: str) -> None:
+    write(tmp_path, "suite.yaml", "benchmarks:", f"  - {entry}")
+    with pytest.raises(InputError, match=message):
+        load_settings(Suite, tmp_path / "suite.yaml")
+
+
+def test_a_missing_folder_is_found_before_anything_runs(root: Path) -> None:
+    entries = [f"  - {{benchmark: tatoeba, data: {name}, title: {name}}}" for name in ("tatoeba", "nowhere")]
+    write(root, "suite.yaml", "benchmarks:", *entries)
+    ran: list[str] = []
+    with pytest.raises(InputError, match=r"nowhere: there is no folder .*nowhere"):
+        run_suite(load_settings(Suite, root / "suite.yaml"), [LiteralVectors()], root, lambda b, e: ran.append(b))
+    assert not ran
+
+
+def precomputed(folder: Path, root: Path, noise: float) -> None:
+    for code in ("deu", "eng"):
+        name = f"tatoeba.deu-eng.{code}"
+        rows = [[float(word) for word in line.split()] for line in (root / "tatoeba" / name).read_text().splitlines()]
+        array = np.array(rows) + noise * np.random.default_rng(len(code + name)).normal(size=(len(rows), 6))
+        folder.mkdir(exist_ok=True)
+        np.save(folder / f"{name}.npy", array.astype(np.float32))
+
+
+def test_command_with_precomputed_vectors(root: Path) -> None:
+    precomputed(root / "a", root, 0.0)
+    precomputed(root / "b", root, 0.5)
+    arguments = ["eval", "tatoeba", "--data", str(root / "tatoeba"), "--json", str(root / "out.json")]
+    arguments += ["--encoder", str(root / "a"), "--encoder", str(root / "b"), "--markdown", str(root / "out.md")]
+    result = CliRunner().invoke(cli.app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "mean of these 1" in result.stdout
+    said = " ".join(result.stdout.split())
+    assert "hash" in said and "truncation unknown" in said
+    document = json.loads((root / "out.json").read_text())
+    assert document["headlines"][0]["values"][0] == 100.0
+    assert (root / "out.md").exists()
+
+
+def test_vectors_for_a_suite_are_under_the_folders_of_its_benchmarks(root: Path) -> None:
+    arguments = ["eval", "suite", "--config", str(root / "suite.yaml"), "--data", str(root)]
+    result = CliRunner().invoke(cli.app, [*arguments, "--write-texts", str(root / "texts")], catch_exceptions=False)
+    assert result.exit_code == 0
+    precomputed(root / "texts/tatoeba", root, 0.0)
+    for path in (root / "texts/bucc").iterdir():
+        np.save(f"{path}.npy", np.loadtxt(path, np.float32))
+    result = CliRunner().invoke(cli.app, [*arguments, "--encoder", str(root / "texts")], catch_exceptions=False)
+    assert result.exit_code == 0 and "100.0 [100.0, 100.0]" in result.stdout
+
+
+def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
+    arguments = ["eval", "bucc", "--data", str(root / "bucc"), "--write-texts", str(root / "texts")]
+    assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).exit_code == 0
+    assert len((root / "texts/de-en.training.de").read_text().splitlines()) == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tatoeba", "--write-texts", "there"], "give --encoder, once or more, or else --write-texts"),
+        (["tatobea"], "no benchmark 'tatobea'; did you mean tatoeba?"),
+        (["suite"], "a suite needs --config"),
+        (["tatoeba", "--set", "languages=[xxx]"], "there is no tatoeba.xxx-eng.xxx"),
+        (["tatoeba", "--set", "k=3"], "unknown key"),
+        (["bucc"], "no corpora in the form of BUCC"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(
+    root: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precomputed(root / "a", root, 0.0)
+    rest = ["--encoder", str(root / "a"), "--data", str(root / "tatoeba"), "--json", str(root / "out.json")]
+    monkeypatch.setattr("sys.argv", ["twinlode", "eval", *arguments, *rest])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (root / "out.json").exists()
+
+
+def test_the_suite_of_the_shared_data_finds_its_folders(shared_data: Path) -> None:
+    suite = load_settings(Suite, REPOSITORY / "configs/suite-shared.yaml")
+    assert all((shared_data / benchmark.data).is_dir() for benchmark in suite.benchmarks)

@@ -1,0 +1,81 @@
+"""The seed: drawn evenly and once, plants apart, nothing of an evaluation file."""
+
+from pathlib import Path
+
+import pytest
+
+from encoder.data.corpora import CorpusSettings
+from encoder.data.exclusion import exclusion_key
+from mining.errors import InputError
+from pipelines.loop.loop_settings import SeedSettings
+from pipelines.loop.seed_bitext import even_shares, make_seed, plants_path, seed_keys, trained_path
+
+PAIRS = ("de-en", "fr-en")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> SeedSettings:
+    for lang, count in (("de", 300), ("fr", 200)):
+        lines = (f"en word{n}\t{lang} word{n}\n" for n in range(count))
+        (tmp_path / f"en-{lang}.tsv").write_text("".join(lines) + f"en word0\t{lang} wort0\n")
+    (tmp_path / "nway.jsonl").write_text('{"en": "all  three", "de": "alle drei", "fr": "tous trois"}\n')
+    paths = (str(tmp_path / "en-*.tsv"), str(tmp_path / "nway.jsonl"))
+    return SeedSettings(corpora=tuple(CorpusSettings(path=path) for path in paths), pairs=260, plants=80)
+
+
+def lines(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def test_evenly_and_apart(settings: SeedSettings, tmp_path: Path) -> None:
+    folder = tmp_path / "seed"
+    record = make_seed(settings, PAIRS, folder, frozenset({exclusion_key("EN WORD5")}), 0)
+    assert record.pairs == {"de-en": 140, "fr-en": 120}  # fr has 200 and no more: 81 of 201 are planted or excluded
+    for pair in PAIRS:
+        trained, planted = lines(trained_path(folder, pair)), lines(plants_path(folder, pair))
+        assert (len(trained), len(planted)) == (record.pairs[pair], 80)
+        source, target = pair.split("-")
+        assert all(
+            one.startswith((source, "alle", "tous")) and other.startswith((target, "all")) for one, other in trained
+        )
+        everything = [text for texts in (*trained, *planted) for text in texts]
+        assert len(set(everything)) == len(everything)  # no sentence twice, planted or trained
+        assert "en word5" not in everything
+        assert len(seed_keys(folder, pair)) == record.pairs[pair] + 80
+
+
+def test_the_same_seed_is_drawn_again_and_another_is_another(settings: SeedSettings, tmp_path: Path) -> None:
+    for name, seed in (("one", 0), ("two", 0), ("three", 1)):
+        make_seed(settings, PAIRS, tmp_path / name, frozenset(), seed)
+    texts = [trained_path(tmp_path / name, "de-en").read_text() for name in ("one", "two", "three")]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_weights_say_how_often(settings: SeedSettings, tmp_path: Path) -> None:
+    heavy, light = settings.corpora
+    weighed = settings.model_copy(
+        update={"corpora": (heavy.model_copy(update={"weight": 1e-9}), light), "pairs": 4, "plants": 80}
+    )
+    make_seed(weighed, PAIRS, tmp_path / "seed", frozenset(), 0)
+    planted = lines(plants_path(tmp_path / "seed", "de-en"))
+    assert planted[0] == ["alle drei", "all three"]  # first of all that were drawn
+
+
+def test_too_little_seed(settings: SeedSettings, tmp_path: Path) -> None:
+    greedy = settings.model_copy(update={"plants": 250})
+    with pytest.raises(InputError, match="fr-en: the seed has 201 pairs, but 250 of them are to be planted"):
+        make_seed(greedy, PAIRS, tmp_path / "seed", frozenset(), 0)
+    assert not (tmp_path / "seed").exists()
+
+
+@pytest.mark.parametrize(
+    ("room", "wanted", "shares"),
+    [
+        ({"a": 10, "b": 10}, 7, {"a": 3, "b": 4}),
+        ({"a": 10, "b": 2}, 8, {"a": 6, "b": 2}),
+        ({"a": 1, "b": 2}, 100, {"a": 1, "b": 2}),
+        ({"a": 5, "b": 6}, None, {"a": 5, "b": 6}),
+    ],
+)
+def test_shares(room: dict[str, int], wanted: int | None, shares: dict[str, int]) -> None:
+    assert even_shares(room, wanted) == shares

@@ -1,0 +1,273 @@
+"""The whole mine: the same pairs whatever the cutting, as the in-memory path finds them; resume; bad input."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from encoder import Encoder
+from encoder.models import TransformerSettings
+from mining.errors import InputError
+from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
+from pipelines.cli import app
+from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.embed.vector_stage import EmbedSettings, embed
+from pipelines.graph.graph_stage import GraphSettings, build_graph
+from pipelines.mine.job import JobResult, JobSettings, mine_corpora
+from pipelines.mine.pair_stage import MineSettings, mine, pair_batches
+from pipelines.mine.score_curve import ScoreCurve
+from pipelines.mine.thresholding import ThresholdSettings
+from pipelines.mine.work_folder import find_mines
+from pipelines.review.review_session import Session
+from tests.encoder.fixtures import write_checkpoint
+from tests.pipelines.corpora import job, write_corpora, write_encoder
+
+Row = tuple[float, float, str, str, str]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpora")
+    write_corpora(folder)
+    write_encoder(folder / "encoder")
+    write_checkpoint(folder / "transformer", TransformerSettings(preset="tiny", positions=40))
+    return folder
+
+
+def texts(dataset: Dataset) -> list[str]:
+    return [text for shard in dataset.shards for text in read_shard(dataset.shard_url(shard))["text"].to_pylist()]
+
+
+def rows(dataset: Dataset) -> list[Row]:
+    return table_rows(pa.concat_tables(list(pair_batches(dataset))))
+
+
+def table_rows(table: pa.Table) -> list[Row]:
+    names = ("score", "cosine", "src_text", "tgt_text", "directions")
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def direct(result: JobResult, asked: JobSettings, folder: Path) -> list[Row]:
+    """What `twinlode mine-vectors` finds in the same sentences, all in memory and in one piece."""
+    encoder = Encoder.load(asked.encoder)
+    arguments = ["mine-vectors", "--k", str(asked.k), "--retrieval", asked.retrieval]
+    for side, dataset in (("src", result.source), ("tgt", result.target)):
+        lines = texts(dataset)
+        (folder / f"{side}.txt").write_text("".join(f"{line}\n" for line in lines))
+        np.save(folder / f"{side}.npy", encoder.encode(lines, "en"))
+        arguments += [f"--{side}-vectors", str(folder / f"{side}.npy"), f"--{side}-text", str(folder / f"{side}.txt")]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(folder / "direct.parquet")])
+    assert done.exit_code == 0, done.output
+    return table_rows(pq.read_table(folder / "direct.parquet"))
+
+
+@pytest.fixture(scope="module", params=[(1, "bag"), (3, "bag"), (8, "bag"), (3, "transformer"), (8, "transformer")])
+def cut(request: pytest.FixtureRequest, corpora: Path) -> tuple[JobSettings, JobResult]:
+    """The whole job with so many shards a side."""
+    count, kind = request.param
+    encoder = str(corpora / ("encoder" if kind == "bag" else kind))
+    asked = job(corpora, f"work{count}-{kind}", k=3, rows_per_shard=-(-160 // count), encoder=encoder)
+    result = mine_corpora(asked)
+    assert len(result.source.shards) == len(result.target.shards) == count
+    return asked, result
+
+
+@pytest.fixture(scope="module")
+def whole(corpora: Path) -> JobResult:
+    return mine_corpora(job(corpora, "work3", k=3, rows_per_shard=54))
+
+
+def settings(result: JobResult, out: Path, **changes: object) -> MineSettings:
+    """What `mine` needs after a job."""
+    base = {"graph": result.graph.url, "source": [result.source.url], "target": [result.target.url], "out": str(out)}
+    return MineSettings(**base | {"filters": FilterSettings.none()} | changes)
+
+
+def test_same_pairs_as_mine_vectors_for_any_number_of_shards(
+    cut: tuple[JobSettings, JobResult], tmp_path: Path
+) -> None:
+    asked, result = cut
+    expected = direct(result, asked, tmp_path)
+    assert rows(result.pairs) == expected
+    assert len(expected) > 50
+    assert len({row[2] for row in expected}) == len({row[3] for row in expected}) == len(expected)
+
+
+@pytest.mark.parametrize("retrieval", ["max", "intersect", "forward", "backward"])
+def test_every_retrieval_in_rounds_and_many_output_shards(
+    corpora: Path, whole: JobResult, tmp_path: Path, retrieval: str
+) -> None:
+    changes = {"retrieval": retrieval, "rows_per_shard": 20}
+    found = mine(settings(whole, tmp_path / "pairs", one_worker_edges=0, **changes))
+    assert rows(found) == direct(whole, job(corpora, k=3, retrieval=retrieval), tmp_path)
+    assert [shard.rows for shard in found.shards[:-1]] == [20] * (len(found.shards) - 1)
+
+
+def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_path: Path) -> None:
+    """As `apply_filters` counts them over the whole table."""
+    filters = FilterSettings.none().model_copy(update={"repeated_target": RepeatedTargetFilter(max_pairs=2)})
+    everything = mine(settings(whole, tmp_path / "all", retrieval="forward"))
+    found = mine(settings(whole, tmp_path / "few", retrieval="forward", filters=filters, rows_per_shard=13))
+    kept = apply_filters(pa.concat_tables(list(pair_batches(everything))), filters).kept
+    expected = [row for row, keep in zip(rows(everything), kept, strict=True) if keep]
+    assert rows(found) == expected
+    assert 0 < found.manifest.counters.dropped["repeated_target"] == everything.rows - len(expected)
+
+
+def test_faiss_finds_what_exact_finds_on_small_shards_and_says_how_much(whole: JobResult, tmp_path: Path) -> None:
+    vectors = [f"{side.url}-vectors" for side in (whole.source, whole.target)]
+    asked = GraphSettings(source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, mode="faiss")
+    found = build_graph(asked)
+    assert whole.graph.manifest.measures == {}
+    assert found.manifest.measures == {"forward_recall": 1.0, "backward_recall": 1.0}
+    assert found.fingerprint == whole.graph.fingerprint
+
+
+def test_thresholds_filters_and_provenance(corpora: Path, whole: JobResult, tmp_path: Path) -> None:
+    everything = rows(whole.pairs)
+    top = mine(settings(whole, tmp_path / "top", threshold=ThresholdSettings(top=7)))
+    assert rows(top) == everything[:7]
+    fixed = mine(settings(whole, tmp_path / "fixed", threshold=ThresholdSettings(at_least=everything[20][0])))
+    assert rows(fixed) == [row for row in everything if row[0] >= everything[20][0]]
+    counters = fixed.manifest.counters
+    assert counters.rows_in == len(everything) == counters.kept + sum(counters.dropped.values())
+
+    short = FilterSettings.none().model_copy(update={"length": LengthFilter(min_chars=25)})
+    filtered = mine(settings(whole, tmp_path / "filtered", filters=short, rows_per_shard=30))
+    kept = [row for row in everything if min(len(row[2]), len(row[3])) >= 25]
+    assert rows(filtered) == kept
+    rejected = pa.concat_tables(list(pair_batches(filtered, rejected=True)))
+    assert len(rejected) == len(everything) - len(kept) == filtered.manifest.counters.dropped["length"]
+    table = pa.concat_tables(list(pair_batches(filtered)))
+    for side in ("src", "tgt"):
+        lines = (corpora / f"{side}.txt").read_text().split("\n")
+        columns = [table[f"{side}_{name}"].to_pylist() for name in ("text", "line", "source")]
+        for text, line, source in zip(*columns, strict=True):
+            assert (lines[line - 1], source) == (text, str(corpora / f"{side}.txt"))
+
+
+def test_gold_pairs_by_sentence_tune_the_threshold(whole: JobResult, tmp_path: Path) -> None:
+    best = rows(whole.pairs)[:9]
+    gold = tmp_path / "gold.tsv"
+    gold.write_text("".join(f"{row[2]}\t{row[3]}\n" for row in best) + "not there\tnor this\n")
+    tuned = mine(settings(whole, tmp_path / "pairs", threshold=ThresholdSettings(gold=str(gold))))
+    assert rows(tuned) == best
+    assert tuned.manifest.measures["recall"] == pytest.approx(0.9)
+    curve = ScoreCurve.read(tuned.url)
+    assert curve is not None and curve.basis == "gold"
+    assert curve.recall[curve.kept.index(9)] == pytest.approx(0.9)
+    assert sum(curve.counts) == curve.kept[-1] == whole.pairs.rows, "pairs below the threshold count, too"
+
+
+def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.tsv"
+    seed.write_text("".join(f"the cat {i} sees {i * 7} house\tthe cat {i} sees {i * 7} house\n" for i in range(100)))
+    threshold = ThresholdSettings(precision=0.05)
+    result = mine_corpora(job(corpora, "seeded", k=3, threshold=threshold, seed=str(seed)))
+    assert result.pairs.manifest.counters.dropped["planted"] > 20
+    assert 0 < result.pairs.rows <= 160
+    assert not any(row[2].startswith("the cat") and row[2] == row[3] for row in rows(result.pairs))
+    assert {"threshold", "true_pairs", "seed_distance"} <= result.pairs.manifest.measures.keys()
+    curve = ScoreCurve.read(result.pairs.url)
+    assert curve is not None and curve.basis == "calibration"
+    counters = result.pairs.manifest.counters
+    assert sum(curve.counts) == counters.rows_in - counters.dropped["planted"]
+    assert all(np.array(curve.precision_low) <= np.array(curve.precision_high))
+
+
+def test_what_is_complete_is_not_made_again(corpora: Path, whole: JobResult) -> None:
+    work = corpora / "work3"
+    before = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
+    shutil.rmtree(work / "pairs")
+    again = mine_corpora(job(corpora, "work3", k=3, rows_per_shard=54))
+    after = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
+    assert after.keys() == before.keys()
+    assert {path.parent.name for path in after if after[path] != before[path]} == {"pairs"}
+    assert again.pairs.manifest == whole.pairs.manifest
+
+
+def arguments(folder: Path, tmp_path: Path, *more: str) -> list[str]:
+    files = ["--src", f"{folder}/src.txt", "--tgt", f"{folder}/tg*.txt", "--encoder", f"{folder}/encoder"]
+    places = ["--out", f"{tmp_path}/pairs.tsv", "--work", f"{tmp_path}/work", "--src-lang", "en", "--tgt-lang", "en"]
+    return ["mine", *files, *places, "--lang-filter", "assume", "--filters", "none", *more]
+
+
+def test_command_writes_pairs_in_one_file_or_by_shard(corpora: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, arguments(corpora, tmp_path), catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "pairs in" in result.output
+    lines = (tmp_path / "pairs.tsv").read_text().split("\n")[:-1]
+    more = ["--out", f"{tmp_path}/part-*.jsonl.gz", "--rejected", f"{tmp_path}/no.tsv"]
+    assert CliRunner().invoke(app, arguments(corpora, tmp_path, *more), catch_exceptions=False).exit_code == 0
+    assert [path.name for path in tmp_path.glob("part-*")] == ["part-00000.jsonl.gz"]
+    assert len(lines) > 50
+    assert (tmp_path / "no.tsv").read_text() == ""
+
+    session = Session(f"{tmp_path}/work", 60, 0.9)
+    for pair in session.sample.sampled:
+        session.mark(pair.key, "right" if pair.score > 1.05 else "wrong")
+    reviewed = ["--out", f"{tmp_path}/good.tsv", "--threshold-from", f"{tmp_path}/work/review.json"]
+    assert CliRunner().invoke(app, arguments(corpora, tmp_path, *reviewed), catch_exceptions=False).exit_code == 0
+    good = (tmp_path / "good.tsv").read_text().split("\n")[:-1]
+    assert good == lines[: session.result.kept] and 0 < len(good) < len(lines)
+    assert sorted(mine.name for mine in find_mines(f"{tmp_path}/work")) == ["pairs-reviewed", "work"]
+
+
+BAD = [
+    (["--encoder", "nowhere"], "nowhere"),
+    (["--src", "nothing/*.txt"], "nothing/*.txt: no file matches"),
+    (["--runner", "storm"], "there is no runner storm"),
+    (["--runner", "dataflow"], "`project` is missing: the Google Cloud project that pays; `region` is missing"),
+    (["--out", "pairs.docx"], "pair format"),
+    (["--target-precision", "0.9"], "go together"),
+    (["--threshold", "1", "--top", "3"], "only one"),
+    (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
+    (["--mode", "approximate"], "mode"),
+    (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
+    (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
+    (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --target-precision"),
+]
+
+
+@pytest.mark.parametrize(("more", "phrase"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_command_refuses_in_one_sentence(corpora: Path, tmp_path: Path, more: list[str], phrase: str) -> None:
+    given = arguments(corpora, tmp_path)
+    for option in more[::2]:
+        if option in given:
+            del given[(place := given.index(option)) : place + 2]
+    result = CliRunner().invoke(app, [*given, *more])
+    assert phrase in str(result.exception)
+    assert isinstance(result.exception, ValueError)
+    assert "\n" not in str(result.exception)
+    assert not (tmp_path / "pairs.tsv").exists()
+
+
+def test_work_folder_of_another_configuration_says_what_changed(
+    corpora: Path, whole: JobResult, tmp_path: Path
+) -> None:
+    same = {"k": 3, "rows_per_shard": 54}
+    cases = [
+        ({"k": 2}, r"graph holds .*\(k: 3 -> 2\)"),
+        ({"margin": "absolute"}, "pairs holds .*margin: ratio -> absolute"),
+        ({"rows_per_shard": 9}, "src holds .*rows_per_shard: 54 -> 9"),
+    ]
+    for change, phrase in cases:
+        with pytest.raises(InputError, match=f"{phrase}.*delete that folder or choose another one"):
+            mine_corpora(job(corpora, "work3", **same | change))
+    write_encoder(tmp_path / "other", dim=8)
+    vectors = EmbedSettings(
+        sentences=whole.source.url, encoder=str(tmp_path / "other"), out=f"{whole.source.url}-vectors"
+    )
+    with pytest.raises(InputError, match=r"src-vectors holds .*dim: 16 -> 8; encoder: "):
+        embed(vectors)
+    embed(vectors.model_copy(update={"out": str(tmp_path / "vectors")}))
+    mixed = GraphSettings(source=[f"{whole.target.url}-vectors"], target=[str(tmp_path / "vectors")], out="nowhere")
+    with pytest.raises(InputError, match=r"tgt-vectors has dim 16, but .*/vectors has dim 8; embed both alike"):
+        build_graph(mixed)
+    with pytest.raises(InputError, match="was made from other sentences"):
+        mine(settings(whole, tmp_path / "pairs", source=[whole.target.url]))

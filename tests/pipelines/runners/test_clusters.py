@@ -1,0 +1,216 @@
+"""Runners beyond this machine, as far as they can be checked without one."""
+
+import importlib.util
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import apache_beam as beam
+import fsspec
+import pytest
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+    WorkerOptions,
+)
+from typer.testing import CliRunner
+
+from mining.errors import InputError
+from pipelines.cli import app
+from pipelines.embed.vector_stage import Embed, EmbedAll, EmbedSettings, embed
+from pipelines.graph.graph_stage import GraphOfAll, GraphSettings, build_graph
+from pipelines.mine.pair_stage import Mine, MineAll, MineSettings
+from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.sentence_stage import MakeSentences, PrepareSettings, make_plan, prepare, start
+from pipelines.runners.clusters import DataflowSettings, FlinkSettings, SparkSettings, pipeline_proto, run_on_cluster
+from pipelines.runners.runner import load_runner
+from tests.pipelines.corpora import write_encoder
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs" / "runners"
+DATAFLOW = DataflowSettings(
+    project="p", region="europe-west4", temp_location="gs://bucket/tmp", container="registry/twinlode:1"
+)
+ACCELERATOR = "beam:resources:accelerator:v1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "runner"),
+    [
+        (FlinkSettings(), "FlinkRunner"),
+        (FlinkSettings(job_endpoint="localhost:1"), "PortableRunner"),
+        (SparkSettings(environment="EXTERNAL", environment_config="localhost:2"), "SparkRunner"),
+        (DATAFLOW, "DataflowRunner"),
+    ],
+)
+def test_flags_are_known_to_beam(settings: FlinkSettings | SparkSettings | DataflowSettings, runner: str) -> None:
+    options = PipelineOptions(settings.flags())
+    assert options.view_as(StandardOptions).runner == runner
+    unknown = set(options.get_all_options(drop_default=True, retain_unknown_options=True))
+    assert unknown <= set(options.get_all_options())
+
+
+def test_settings_reach_beam() -> None:
+    flink = PipelineOptions(FlinkSettings(master="host:1", parallelism=3, environment="EXTERNAL").flags())
+    assert flink.view_as(FlinkRunnerOptions).flink_master == "host:1"
+    assert flink.view_as(FlinkRunnerOptions).parallelism == 3
+    assert flink.view_as(PortableOptions).environment_type == "EXTERNAL"
+    options = PipelineOptions(DATAFLOW.flags())
+    assert options.view_as(GoogleCloudOptions).project == "p"
+    assert options.view_as(WorkerOptions).sdk_container_image == "registry/twinlode:1"
+    assert options.view_as(WorkerOptions).machine_type == "n1-standard-8"
+
+
+def test_shipped_files_load() -> None:
+    assert isinstance(load_runner(str(CONFIGS / "flink.yaml"), ["parallelism=2"]), FlinkSettings)
+    assert isinstance(load_runner(str(CONFIGS / "spark.yaml")), SparkSettings)
+    dataflow = load_runner(str(CONFIGS / "dataflow.yaml"))
+    assert isinstance(dataflow, DataflowSettings)
+    with pytest.raises(InputError) as error:
+        dataflow.flags()
+    assert str(error.value).count("is missing") == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "phrase"),
+    [
+        ({"project": None}, "`project` is missing: the Google Cloud project that pays"),
+        ({"region": None}, "`region` is missing: the region"),
+        ({"temp_location": None}, "`temp_location` is missing: a gs:// folder"),
+        ({"temp_location": "/tmp/x"}, "`temp_location` must be a gs:// folder, not /tmp/x"),
+        ({"container": None}, "`container` is missing: the worker image"),
+    ],
+)
+def test_each_missing_setting_is_one_sentence(change: dict, phrase: str) -> None:
+    with pytest.raises(InputError, match=re.escape(phrase)):
+        DATAFLOW.model_copy(update=change).flags()
+
+
+def test_mistyped_runner_setting_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"unknown key acelerator; did you mean accelerator\?"):
+        load_runner("dataflow", ["acelerator=x"])
+
+
+def test_local_files_are_refused_before_any_work(tmp_path: Path) -> None:
+    given = [
+        "mine",
+        "--src",
+        "a.txt",
+        "--tgt",
+        "gs://b/c",
+        "--src-lang",
+        "en",
+        "--tgt-lang",
+        "de",
+        "--encoder",
+        "gs://e",
+    ]
+    flags = [f"{name}={getattr(DATAFLOW, name)}" for name in ("project", "region", "temp_location", "container")]
+    runner = ["--runner", "dataflow", *(part for flag in flags for part in ("--runner-set", flag))]
+    result = CliRunner().invoke(app, [*given, *runner, "--out", f"{tmp_path}/p.tsv", "--work", "gs://w"])
+    assert "p.tsv is on this machine, where Dataflow workers cannot reach it" in str(result.exception)
+
+
+def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_path(tmp_path: Path) -> None:
+    """Every stage as Dataflow would get it; `memory://` stands for a store that is not this machine."""
+    write_encoder(tmp_path / "encoder")
+    files = fsspec.filesystem("memory")
+    files.put(f"{tmp_path}/encoder/", "/dataflow/encoder/", recursive=True)
+    files.pipe("/dataflow/a.txt", b"the cat\nthe dog\na red house\n")
+    read = ReadSettings(lang="en")
+    asked = PrepareSettings(
+        inputs=["memory://dataflow/a.txt"], out="memory://dataflow/src", read=read, lang_filter="assume"
+    )
+    work = start(asked)
+    stages = {"prepare": MakeSentences(asked, work, make_plan(asked, work))}
+    protos = {"prepare": pipeline_proto(stages["prepare"], DATAFLOW)}
+    sentences = prepare(asked)
+    vectors = EmbedSettings(
+        sentences=sentences.url, encoder="memory://dataflow/encoder", out="memory://dataflow/vectors",
+        accelerator=DATAFLOW.accelerator,
+    )  # fmt: skip
+    protos["embed"] = pipeline_proto(EmbedAll(Embed(vectors), sentences.shards), DATAFLOW)
+    embed(vectors)
+    graph = GraphSettings(
+        source=[vectors.out], target=[vectors.out], out="memory://dataflow/graph", accelerator=DATAFLOW.accelerator
+    )
+    protos["graph"] = pipeline_proto(GraphOfAll(graph), DATAFLOW)
+    made = build_graph(graph)
+    mine = MineSettings(graph=graph.out, source=[sentences.url], target=[sentences.url], out="memory://dataflow/pairs")
+    protos["mine"] = pipeline_proto(MineAll(Mine(mine), made.shards), DATAFLOW)
+    for name, proto in protos.items():
+        hinted = {key for key, env in proto.components.environments.items() if env.resource_hints.get(ACCELERATOR)}
+        users = {
+            transform.unique_name.rsplit("/", 1)[-1]
+            for transform in proto.components.transforms.values()
+            if transform.environment_id in hinted
+        }
+        assert bool(hinted) == (name in ("embed", "graph")), name
+        assert users == {"embed": {"ParDo(EmbedShard)"}, "graph": {"Compute"}}.get(name, set())
+        used = {transform.environment_id for transform in proto.components.transforms.values()} - {""}
+        for key in used:
+            assert b"registry/twinlode:1" in proto.components.environments[key].payload
+        serialised = proto.SerializeToString()
+        for local in (str(Path.cwd()), str(tmp_path), str(Path.home()) + "/"):
+            assert local.encode() not in serialised, (name, local)
+
+
+def test_flex_template_offers_what_the_launcher_translates(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("template_main", CONFIGS / "dataflow" / "main.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    parameters = json.loads((CONFIGS / "dataflow" / "metadata.json").read_text())["parameters"]
+    names = [parameter["name"] for parameter in parameters]
+    assert set(names) <= module._PARAMETERS | module._RUNNER.keys()
+    options = module.translate(["--src=gs://b/en*.gz", "--k=8", "--project=p", "--other=x"])
+    assert options == [
+        "mine",
+        "--runner",
+        "dataflow",
+        "--src",
+        "gs://b/en*.gz",
+        "--k",
+        "8",
+        "--runner-set",
+        "project=p",
+    ]
+    known = CliRunner().invoke(app, ["mine", "--help"], env={"COLUMNS": "200"}).output
+    assert all(f"--{name.replace('_', '-')}" in known for name in names if name not in module._RUNNER)
+
+
+def test_image_has_every_package_of_the_distribution() -> None:
+    lines = (CONFIGS / "dataflow" / "Dockerfile").read_text()
+    for package in ("encoder", "mining", "pipelines"):
+        assert f"COPY {package} {package}\n" in lines
+    tracked = subprocess.run(
+        ["git", "ls-files", "pyproject.toml", "LICENSE", "README.md"], capture_output=True, text=True
+    )
+    assert all(f" {name}" in lines for name in tracked.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "phrase"),
+    [
+        (FlinkSettings(job_server_jar="/nowhere/beam.jar"), "no such job server file.*job_endpoint=host:port"),
+        (FlinkSettings(job_endpoint="localhost:1"), "localhost:1: no job server answers"),
+        (SparkSettings(job_endpoint="localhost"), "host:port"),
+    ],
+)
+def test_no_job_server_is_one_sentence(settings: FlinkSettings | SparkSettings, phrase: str) -> None:
+    with pytest.raises(InputError, match=phrase):
+        run_on_cluster(beam.Create([1]), settings)
+
+
+@pytest.mark.parametrize("problem", ["Unable to fetch remote job server jar at x: 404", "Java must be installed on"])
+def test_a_job_server_that_cannot_be_had_is_one_sentence(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise RuntimeError(problem)
+
+    monkeypatch.setattr("apache_beam.utils.subprocess_server.JavaJarServer.local_jar", fail)
+    with pytest.raises(InputError, match=r"flink: Beam's job server .*job_server_jar=FILE"):
+        run_on_cluster(beam.Create([1]), FlinkSettings())
