@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal, NamedTuple
@@ -10,6 +11,7 @@ from typing import Literal, NamedTuple
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import torch
 from apache_beam.metrics import Metrics
 from apache_beam.utils.shared import Shared
 from pydantic import BaseModel, ConfigDict, Field
@@ -30,6 +32,7 @@ from pipelines.runners.runner import Runner, RunnerSettings, run
 NAMESPACE = "twinlode.embed"
 VECTORS, DEAD = "vectors", "dead"
 NO_TOKENS, NOT_FINITE = "no_tokens", "not_finite"
+MOST_DEAD = 0.01  # of a shard; a single dead sentence is always let pass
 _FINITE_ROWS = 4096
 
 
@@ -132,6 +135,7 @@ class EmbedShard(beam.DoFn):
         columns = ["id", "source", "line", "lang", "pieces" if own_pieces else "text"]
         table = read_shard(source.shard_url(sentences), columns)
         embedded = embed_table(self._encoder, table)
+        require_few_dead(sentences, embedded)
         metadata = {"encoder": self.facts.fingerprint, "text": source.fingerprint, "normalised": "false"}
         ids = table["id"].to_numpy()[embedded.rows]
         vectors = embedded.vectors.astype(self.settings.dtype, copy=False)
@@ -160,9 +164,9 @@ def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
     reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(tokens.lengths == 0).tolist(), NO_TOKENS)
 
     def encode(rows: np.ndarray) -> np.ndarray:
-        return encoder.encode_tokens(tokens if len(rows) == len(table) else tokens.take(rows))
+        return encode_within_memory(encoder, tokens if len(rows) == len(table) else tokens.take(rows))
 
-    rows, vectors = survive(encode, np.flatnonzero(tokens.lengths > 0), encoder.dim, reasons)
+    rows, vectors = survive(encode, np.flatnonzero(tokens.lengths > 0), encoder, reasons)
     good = finite(vectors)
     if not good.all():
         reasons |= dict.fromkeys(rows[~good].tolist(), NOT_FINITE)
@@ -170,21 +174,57 @@ def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
     return Embedded(rows, vectors, reasons, tokens.lengths)
 
 
+def encode_within_memory(encoder: Encoder, tokens: Tokens) -> np.ndarray:
+    """Vectors of all sentences; a device that runs out of memory gets half the tokens at once from now on."""
+    while True:
+        try:
+            return encoder.encode_tokens(tokens)
+        except torch.OutOfMemoryError:
+            if encoder.batch_tokens <= tokens.lengths.max():  # a batch is one sentence already
+                raise
+            encoder.batch_tokens //= 2
+            torch.cuda.empty_cache()
+
+
 def survive(
-    encode: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, dim: int, reasons: dict[int, str]
+    encode: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, encoder: Encoder, reasons: dict[int, str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that can be encoded and their vectors; what fails is halved until each row that fails alone is known."""
+    """The rows that can be encoded and their vectors; what fails is halved until each row that fails alone is known.
+
+    An error of the device is no fault of a row: it is raised, so that the engine tries again elsewhere.
+    """
+    nothing = np.empty((0, encoder.dim), np.float32)
     if not len(rows):
-        return rows, np.empty((0, dim), np.float32)
+        return rows, nothing
     try:
         return rows, encode(rows)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        if _is_of_device(error, encoder):
+            raise
         if len(rows) == 1:
             reasons[int(rows[0])] = type(error).__name__
-            return rows[:0], np.empty((0, dim), np.float32)
-        halves = [survive(encode, half, dim, reasons) for half in np.array_split(rows, 2)]
+            return rows[:0], nothing
+        halves = [survive(encode, half, encoder, reasons) for half in np.array_split(rows, 2)]
         kept, vectors = zip(*halves, strict=True)
         return np.concatenate(kept), np.concatenate(vectors)
+
+
+def _is_of_device(error: Exception, encoder: Encoder) -> bool:
+    if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
+        return True
+    return isinstance(error, RuntimeError) and encoder.device.type != "cpu"  # libraries on a GPU raise nothing finer
+
+
+def require_few_dead(sentences: Shard, embedded: Embedded) -> None:
+    """Refuse a shard of which more than a hundredth failed: that is no bad sentence, but a bad encoder or machine."""
+    failed = Counter(reason for reason in embedded.reasons.values() if reason != NO_TOKENS)
+    rows = len(embedded.lengths)
+    if failed.total() > max(1, rows * MOST_DEAD):
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in failed.most_common())
+        raise InputError(
+            f"{failed.total():,} of {rows:,} sentences of {sentences.name} cannot be embedded ({reasons}); "
+            "check the encoder and the device, then run the same command again"
+        )
 
 
 def finite(vectors: np.ndarray) -> np.ndarray:
