@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mining.errors import InputError
+from mining.errors import InputError, UnreachablePrecision
 from mining.fitting import falling_quadratic, rising
 from mining.plants import MIN_PLANTS, Evidence, PlantRows, Sizes, gather
 
@@ -82,7 +82,7 @@ class Calibration(NamedTuple):
         good = np.flatnonzero(self.curve.precision >= target_precision)
         if not len(good):
             best = np.floor(1e4 * self.curve.precision.max(initial=0.0)) / 1e4  # never rounded up to the target
-            raise InputError(
+            raise UnreachablePrecision(
                 f"no threshold reaches the precision {target_precision:g}: the estimate is at most {best:.4f}; "
                 "lower the target, or use a better encoder or cleaner corpora"
             )

@@ -1,4 +1,4 @@
-"""The one exception that users see."""
+"""The exceptions that users see."""
 
 
 class InputError(ValueError):
@@ -6,3 +6,7 @@ class InputError(ValueError):
 
     The command line prints it and exits with code 2.
     """
+
+
+class UnreachablePrecision(InputError):
+    """No threshold reaches the precision that was asked for; the input is sound, and a better encoder may reach it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mining.errors import InputError
+from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
 from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
 from pipelines.graph.graph_stage import GraphSettings, build_graph
@@ -146,7 +146,6 @@ def _mine(
     )
     try:
         return MinedCorpora(graph, mine(request, runner))
-    except InputError as error:
-        # Everything that goes into this stage was checked by the stages before: what is left is a precision that no
-        # threshold reaches, and a language that cannot be told apart yet must not end the loop for the others.
+    except UnreachablePrecision as error:
+        # A language that this encoder cannot tell apart yet must not end the loop for the others.
         return MinedCorpora(graph, None, str(error))

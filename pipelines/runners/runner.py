@@ -12,12 +12,15 @@ import apache_beam as beam
 from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.settings import apply_override, load_settings, validate_settings
+from mining import errors
 from mining.errors import InputError
 from pipelines.runners.clusters import ClusterSettings, DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
 from pipelines.runners.local import cores, run_local
 from pipelines.runners.progress import Watch, shown
 
-_INPUT_ERROR = re.compile(r"\b(?:mining|encoder)\.errors\.InputError: (.+?)(?: \[while running '|\\n|\n|$)")
+# A worker's exception comes back as text.
+_INPUT_ERROR = re.compile(r"\bmining\.errors\.(\w+): (.+?)(?: \[while running '|\\n|\n|$)")
+_WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 
 class RunnerSettings(BaseModel):
@@ -87,10 +90,11 @@ def run(transform: beam.PTransform, settings: Runner, *, workers: int, watch: Wa
 def _as_sentences() -> Iterator[None]:
     try:
         yield
-    except InputError:
-        raise
+    except InputError as error:
+        raise type(error)(_WHILE_RUNNING.sub("", str(error))) from None
     except Exception as error:
         found = _INPUT_ERROR.search(str(error))
         if found is None:
             raise
-        raise InputError(found[1]) from None
+        kind = getattr(errors, found[1], InputError)
+        raise kind(found[2]) from None
