@@ -14,6 +14,25 @@ FORBIDDEN = {
 FLOOR = {"mining.errors", "mining.files"}
 
 
+# Inside `pipelines` a layer imports only those below it: commands, what people look at, stages, datasets and runners.
+LAYERS = [
+    {"cli"},
+    {"commands"},
+    {"demo"},
+    {"review", "inspection"},
+    {"report"},
+    {"loop"},
+    {"evaluation"},
+    {"align", "clean"},
+    {"mine"},
+    {"graph"},
+    {"embed"},
+    {"prepare"},
+    {"runners"},
+    {"datasets"},
+]
+
+
 def imported_modules(source: str) -> set[str]:
     modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -40,3 +59,33 @@ def test_the_floor_stands_on_nothing_else() -> None:
     for module in FLOOR:
         source = (ROOT / f"{module.replace('.', '/')}.py").read_text()
         assert {name for name in imported_modules(source) if name.startswith("mining")} <= FLOOR, module
+
+
+def package_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_arrows_inside_pipelines_point_down() -> None:
+    level = {package: number for number, layer in enumerate(LAYERS) for package in layer}
+    offenders = []
+    for file in (ROOT / "pipelines").rglob("*.py"):
+        me = file.relative_to(ROOT / "pipelines").parts[0].removesuffix(".py")
+        if me == "__init__":
+            continue
+        for module in imported_modules(file.read_text()):
+            below = module.startswith("pipelines.") and package_of(module) != me
+            if below and level[package_of(module)] <= level[me]:
+                offenders.append(f"{file.relative_to(ROOT)} imports {module}")
+    assert not offenders
+
+
+def test_no_package_cycle_inside_encoder() -> None:
+    arrows = set()
+    for file in (ROOT / "encoder").rglob("*.py"):
+        me = ".".join(file.relative_to(ROOT).parts[:2]).removesuffix(".py")
+        for module in imported_modules(file.read_text()):
+            if module.startswith("encoder."):
+                arrows.add((me, ".".join(module.split(".")[:2])))
+    packages = {path.name for path in (ROOT / "encoder").iterdir() if path.is_dir()}
+    both_ways = {(a, b) for a, b in arrows if a < b and (b, a) in arrows}
+    assert not {pair for pair in both_ways if {name.split(".")[1] for name in pair} <= packages}

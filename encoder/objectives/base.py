@@ -33,7 +33,7 @@ class Objective(nn.Module):
     piecewise without a graph, the loss gives their gradients, and the pieces are encoded again to pass these on. So
     `loss` must depend on the encoder through `vectors` alone, and bound its own memory by working in chunks. Across
     processes the loss is the mean over the examples of *this* process; sentences of the others join as negatives
-    through `encoder.training.distributed.gather`.
+    through `encoder.distributed.gather`.
     """
 
     shape: DataShape  # what its batches hold; training refuses corpora that cannot give it

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder.batch import Batch
-from encoder.training.distributed import gather, rank, world_size
+from encoder.distributed import gather, rank, world_size
 
 Result = TypeVar("Result")
 _HALF = (torch.float16, torch.bfloat16)

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.batch import Batch, DataShape
+from encoder.distributed import gather, gather_ragged, rank
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import shared_keys, similarities
 from encoder.objectives.msimcse import tanh_head
 from encoder.settings import Settings
-from encoder.training.distributed import gather, gather_ragged, rank
 
 
 class MpclSettings(Settings):

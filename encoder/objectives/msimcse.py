@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.batch import Batch, DataShape, repeat_batch
+from encoder.distributed import gather, rank
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import masked_logits, same_meaning, shared_keys
 from encoder.settings import Settings
-from encoder.training.distributed import gather, rank
 from mining.errors import InputError
 
 Strategy = Literal["unsupervised", "nli", "supervised"]

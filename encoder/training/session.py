@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
+from encoder import distributed
 from encoder.checkpoint import (
     SUBWORD,
     Checkpoint,
@@ -37,7 +38,6 @@ from encoder.models import (
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.settings import validate_settings
 from encoder.subword import Subword
-from encoder.training import distributed
 from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Job, Observer, Result, Task, Trainer

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from encoder import distributed
 from encoder.batch import Batch
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
 from encoder.objectives.base import Objective
-from encoder.training import distributed
 from encoder.training.cache import Encode, backward
 from encoder.training.lazy_adam import LazyAdam, clip_gradients
 from encoder.training.retrieval import evaluate

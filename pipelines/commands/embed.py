@@ -13,8 +13,8 @@ from pipelines.commands.options import (
     RunnerOption,
     RunnerSetOption,
     ThreadsOption,
-    quiet_beam,
 )
+from pipelines.runners.quiet import quiet_beam
 
 
 def command(

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.commands.options import DeviceOption, RunnerOption, RunnerSetOption, ThreadsOption, quiet_beam
+from pipelines.commands.options import DeviceOption, RunnerOption, RunnerSetOption, ThreadsOption
+from pipelines.runners.quiet import quiet_beam
 
 
 def command(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.options import RunnerOption, RunnerSetOption, quiet_beam
+from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.commands.runs import RunStatus, show_table
+from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
     from pipelines.loop.records import RoundRecord

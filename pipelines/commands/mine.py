@@ -24,10 +24,10 @@ from pipelines.commands.options import (
     ThresholdFromOption,
     ThresholdOption,
     TopOption,
-    quiet_beam,
     read_filters,
 )
 from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
     from pipelines.mine.job import JobResult

@@ -40,21 +40,6 @@ FiltersOption = Annotated[str, typer.Option(help="none, standard, or a YAML file
 RejectedOption = Annotated[str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")]
 
 
-def quiet_beam() -> None:
-    """Beam warns of optional packages when it is imported."""
-    import logging
-
-    logging.getLogger().setLevel(logging.ERROR)
-
-
-def start_quiet_worker() -> None:
-    """The same in a worker process; here, where Beam is not imported yet when the process finds this function."""
-    from encoder.workers import start_worker
-
-    start_worker()
-    quiet_beam()
-
-
 def read_filters(choice: str) -> FilterSettings:
     """`none`, `standard`, or a YAML file of filter settings."""
     from encoder.settings import load_settings

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pipelines.commands.options import quiet_beam
 from pipelines.report import PAIRS
+from pipelines.runners.quiet import quiet_beam
 
 
 def command(

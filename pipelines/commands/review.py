@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.commands.options import quiet_beam
+from pipelines.runners.quiet import quiet_beam
 
 
 def command(

@@ -8,9 +8,9 @@ from multiprocessing import get_context
 
 from mining.errors import InputError
 from mining.threads import core_count
-from pipelines.commands.options import start_quiet_worker
 from pipelines.datasets.manifest import Dataset
 from pipelines.mine.job import JobSettings, mine_corpora
+from pipelines.runners.quiet import start_quiet_worker
 
 
 def mine_all(jobs: Sequence[JobSettings]) -> Iterator[Dataset | InputError]:

@@ -10,8 +10,10 @@ import yaml
 from rich.console import Console
 from rich.progress import track
 
+from encoder.settings import load_settings
+from encoder.training.settings import TrainSettings
+from encoder.training.watched import train_watched
 from mining.errors import InputError
-from pipelines.commands import train
 from pipelines.demo.catalogs import Pair, read_pairs
 from pipelines.demo.demo_corpora import Corpora, show_corpora, write_corpora, write_text
 from pipelines.demo.hand import Place, say, show_commands, train_command
@@ -96,7 +98,11 @@ def _encoder(plan: Plan, place: Place, console: Console) -> None:
     settings = training_settings(plan, place.folder / "seed")
     write_text(place.configuration, yaml.safe_dump(settings, sort_keys=False))
     say("The same by hand:", [train_command(place)], console)
-    train.command(place.configuration, place.encoder)
+    _train(place)
+
+
+def _train(place: Place) -> None:
+    train_watched(load_settings(TrainSettings, place.configuration), place.encoder)
 
 
 def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
@@ -115,7 +121,7 @@ def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
     settings = round_settings(plan, place.folder / "seed", mined, place.best)
     write_text(place.round.configuration, yaml.safe_dump(settings, sort_keys=False))
     say("The same by hand:", [train_command(place.round)], console)
-    train.command(place.round.configuration, place.round.encoder)
+    _train(place.round)
     again = _mine(plan, place.round, [score.corpora for score in scores], console)
     show_rounds(scores, again, console)
     console.print(

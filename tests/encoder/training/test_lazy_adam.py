@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from encoder.training.distributed import average_gradients
+from encoder.distributed import average_gradients
 from encoder.training.lazy_adam import LazyAdam, clip_gradients
 
 

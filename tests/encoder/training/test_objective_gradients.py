@@ -9,6 +9,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor, nn
 
+from encoder import distributed
 from encoder.batch import Batch, take_tokens
 from encoder.models import TransformerSettings, build_model
 from encoder.objectives.base import EncoderFacts
@@ -17,7 +18,6 @@ from encoder.objectives.mpcl import MpclSettings
 from encoder.objectives.msimcse import MsimcseSettings
 from encoder.objectives.vmsst import VmsstSettings
 from encoder.objectives.vmsst_networks import Gaussian
-from encoder.training import distributed
 from encoder.training.cache import backward
 from tests.encoder.objectives.batches import DIM, VOCABULARY, make_batch
 

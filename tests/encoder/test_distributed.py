@@ -14,8 +14,8 @@ import yaml
 from safetensors.numpy import load_file
 from torch import Tensor
 
+from encoder import distributed
 from encoder.batch import Batch, take_tokens
-from encoder.training import distributed
 from encoder.training.cache import backward
 from encoder.training.observation import Quiet
 from encoder.training.session import train

@@ -1,0 +1,70 @@
+"""A training run that a person watches: status, progress bar, and a table at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from encoder.distributed import launched_rank
+from encoder.training.observation import Quiet, RunLog
+from encoder.training.session import Trained, train
+from encoder.training.settings import TrainSettings
+
+
+def train_watched(
+    settings: TrainSettings,
+    out: Path,
+    *,
+    exclude: Sequence[str] = (),
+    strict: bool = False,
+    tensorboard: bool = False,
+) -> Trained:
+    """`train`, shown on the terminal of the first process."""
+    console = Console(stderr=True, quiet=launched_rank() > 0)
+    status = console.status("preparing data")
+    observers: list[Quiet] = []
+
+    def begin_training() -> Quiet:
+        status.stop()
+        observers.append(Quiet() if launched_rank() else RunLog(out, console, tensorboard=tensorboard))
+        return observers[-1]
+
+    try:
+        with status:
+            trained = train(
+                settings,
+                out,
+                begin_training,
+                exclude=list(exclude),
+                strict=strict,
+                report=lambda groups: status.update(f"preparing data: {groups:,} groups tokenized"),
+            )
+    finally:
+        for opened in observers:
+            opened.close()
+    _show_summary(console, trained)
+    return trained
+
+
+def _show_summary(console: Console, trained: Trained) -> None:
+    result, store = trained.result, trained.store
+    table = Table(title=f"trained: {trained.folder}", show_header=False)
+    pairs_per_second = result.position.pairs / max(result.position.seconds, 1e-9)
+    rows = [
+        ("languages", f"{len(store.languages)}"),
+        ("pairs in the corpora", f"{store.pairs:,} ({trained.held_out:,} held out)"),
+        ("examples to train on", f"{trained.examples:,}"),
+        *((f"lines dropped: {reason}", f"{count:,}") for reason, count in sorted(store.counters.items())),
+        ("steps", f"{result.position.step:,}" + (" (stopped early)" if result.stopped_early else "")),
+        ("epochs", f"{result.position.pairs / trained.examples:.2f}"),
+        ("minutes", f"{result.position.seconds / 60:.1f}"),
+        ("pairs a second", f"{pairs_per_second:,.0f}"),
+        ("updates skipped, not finite", f"{result.skipped}"),
+        ("held-out P@1", "-" if result.best is None else f"{100 * result.best:.2f} at step {result.best_step:,}"),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
