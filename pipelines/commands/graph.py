@@ -28,7 +28,8 @@ def command(
     quiet_beam()
     from encoder.settings import validate_settings
     from pipelines.commands.mine import show
-    from pipelines.graph.graph_stage import GraphSettings, build_graph
+    from pipelines.graph.graph_settings import GraphSettings
+    from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
     where = load_runner(runner, runner_set or [])

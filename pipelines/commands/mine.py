@@ -84,7 +84,8 @@ def command(
     from encoder.settings import validate_settings
     from mining.errors import InputError
     from mining.files import require_writable
-    from pipelines.mine.job import JobSettings, mine_corpora
+    from pipelines.mine.job import mine_corpora
+    from pipelines.mine.mine_settings import JobSettings
     from pipelines.mine.pair_export import check_target, export_pairs
     from pipelines.mine.review_result import reviewed_threshold
     from pipelines.runners.runner import load_runner, require_reachable

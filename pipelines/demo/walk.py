@@ -22,9 +22,8 @@ from pipelines.demo.parallel_mines import mine_all
 from pipelines.demo.plan import Plan, round_settings, training_settings
 from pipelines.demo.round import write_mined
 from pipelines.demo.scores import Score, score, show_rounds, show_samples, show_scores
-from pipelines.mine.job import JobSettings, SideSettings
+from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_export import export_pairs
-from pipelines.mine.thresholding import ThresholdSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.report import write_report
 

@@ -8,7 +8,7 @@ from typing import Literal
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 from fsspec.core import url_to_fs
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from mining.errors import InputError
 from mining.neighbours import write_neighbours
@@ -25,27 +25,13 @@ from pipelines.datasets.manifest import (
     read_model,
     write_model,
 )
-from pipelines.graph.grid_cells import SAMPLE, Cell, Mode, VectorShard, make_cell, merge_cells, opened
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.graph"
 Direction = Literal["forward", "backward"]
-
-
-class GraphSettings(BaseModel):
-    """Which vectors of each side and how many neighbours; several datasets of a side (corpus, plants) make one side."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: list[str] = Field(min_length=1, description="folders of vectors datasets whose ids do not overlap")
-    target: list[str] = Field(min_length=1)
-    out: str = Field(description="the folder of the graph dataset")
-    k: int = Field(default=4, ge=1)
-    mode: Mode = Field(default="exact", description="faiss proposes approximately; its recall is in the manifest")
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
-    accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
 
 
 class Graph(beam.PTransform):

@@ -18,8 +18,8 @@ from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors
 from pipelines.datasets.manifest import Work
+from pipelines.graph.graph_settings import Mode
 
-Mode = Literal["exact", "faiss"]
 SAMPLE = 1000  # rows of each side, over all its shards
 
 

@@ -19,7 +19,7 @@ from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.comparison import Column
 from pipelines.evaluation.suite import Entry
-from pipelines.graph.grid_cells import Mode
+from pipelines.graph.graph_settings import Mode
 from pipelines.prepare.readers import ReadSettings
 
 PLANTS = "{plants}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back

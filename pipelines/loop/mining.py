@@ -9,12 +9,13 @@ from typing import NamedTuple
 from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
 from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
-from pipelines.graph.graph_stage import GraphSettings, build_graph
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.seed_bitext import plants_path
-from pipelines.mine.pair_stage import MineSettings, mine
+from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
+from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import plant, read_seed_pairs
-from pipelines.mine.thresholding import ThresholdSettings
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of
 

@@ -5,61 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from mining.filters import FilterSettings
-from mining.margin import Margin
-from mining.retrieval import Retrieval
-from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.manifest import Dataset, join
 from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
-from pipelines.graph.graph_stage import GraphSettings, build_graph
-from pipelines.graph.grid_cells import Mode
-from pipelines.mine.pair_stage import MineSettings, mine
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph
+from pipelines.mine.mine_settings import JobSettings, MineSettings
+from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import plant, read_seed_pairs
-from pipelines.mine.thresholding import ThresholdSettings
-from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
-
-
-class SideSettings(BaseModel):
-    """One language: its files and how to read them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    inputs: list[str] = Field(min_length=1)
-    read: ReadSettings
-    lang_filter: str = "detect"
-
-
-class JobSettings(BaseModel):
-    """Everything that a mine from text to pairs needs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: SideSettings
-    target: SideSettings
-    encoder: str
-    work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
-    dtype: str = "float32"
-    k: int = Field(default=4, ge=1)
-    mode: Mode = "exact"
-    margin: Margin = Margin.ratio
-    retrieval: Retrieval = Retrieval.max
-    threshold: ThresholdSettings = ThresholdSettings()
-    seed: str | None = Field(default=None, description="known translations for a target precision")
-    pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
-    filters: FilterSettings = FilterSettings()
-    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1)
-
-    @model_validator(mode="after")
-    def _seed(self) -> JobSettings:
-        if self.threshold.precision is not None and self.seed is None:
-            raise ValueError("a target precision and seed pairs to calibrate it with go together")
-        return self
 
 
 class JobResult(NamedTuple):

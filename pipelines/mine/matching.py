@@ -15,9 +15,9 @@ import numpy as np
 
 from mining.retrieval import greedy_matching
 from pipelines.mine.edges import EDGE, best_first
+from pipelines.mine.mine_settings import ONE_WORKER_EDGES
 
 # Greedy matching of this many edges takes one worker some 10 s and 2 GB.
-ONE_WORKER_EDGES = 20_000_000
 IDS_PER_WORKER = 1 << 20
 ROUNDS = 6
 TAKEN, REST = "taken", "rest"

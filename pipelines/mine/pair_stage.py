@@ -12,13 +12,9 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.metrics import Metrics
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mining.errors import InputError
-from mining.filters import FilterSettings
-from mining.margin import Margin
 from mining.retrieval import Retrieval
-from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.manifest import (
     Counters,
     Dataset,
@@ -42,7 +38,8 @@ from pipelines.mine.edges import (
     write_means,
     write_proposals,
 )
-from pipelines.mine.matching import ONE_WORKER_EDGES, Match, greedy
+from pipelines.mine.matching import Match, greedy
+from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import (
     Filtered,
     OutputPart,
@@ -53,34 +50,11 @@ from pipelines.mine.pair_shards import (
     repeated_targets,
     write_pair_shard,
 )
-from pipelines.mine.thresholding import Selected, ThresholdSettings, select, selection_url
+from pipelines.mine.thresholding import Selected, select, selection_url
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.mine"
-
-
-class MineSettings(BaseModel):
-    """Which graph and sentences, and how pairs are chosen; everything but `one_worker_edges` decides the result."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    graph: str = Field(description="the folder of a graph dataset")
-    source: list[str] = Field(min_length=1, max_length=2, description="sentences of the source side: corpus, plants")
-    target: list[str] = Field(min_length=1, max_length=2, description="sentences of the target side: corpus, plants")
-    out: str = Field(description="the folder of the pairs dataset")
-    margin: Margin = Margin.ratio
-    retrieval: Retrieval = Retrieval.max
-    threshold: ThresholdSettings = ThresholdSettings()
-    filters: FilterSettings = FilterSettings()
-    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
-    one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
-
-    @model_validator(mode="after")
-    def _plants(self) -> MineSettings:
-        if self.threshold.precision is not None and not self.threshold.seed_pairs:
-            raise ValueError("a target precision needs seed pairs to calibrate the threshold with")
-        return self
 
 
 class Mine(beam.PTransform):

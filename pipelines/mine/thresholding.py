@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from mining.calibration import CalibratedCurve, calibrate
 from mining.errors import InputError
@@ -15,28 +15,11 @@ from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import Work, open_dataset, write_model
 from pipelines.datasets.sentences import read_shard
 from pipelines.mine.edges import write_array
+from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.score_curve import ScoreCurve
 
 Figures = dict[str, float | None]
 Known = Curve | CalibratedCurve | None
-
-
-class ThresholdSettings(BaseModel):
-    """At most one of these; with none of them every matched pair is kept."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    at_least: float | None = Field(default=None, description="keep pairs that score at least this")
-    top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
-    gold: str | None = Field(default=None, description="true pairs, `source TAB target` by document id or sentence")
-    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by planted seed pairs")
-    seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
-
-    @model_validator(mode="after")
-    def _one(self) -> ThresholdSettings:
-        if sum(value is not None for value in (self.at_least, self.top, self.gold, self.precision)) > 1:
-            raise ValueError("give only one of a threshold, a number of pairs, gold pairs and a target precision")
-        return self
 
 
 class Selected(BaseModel):

@@ -8,7 +8,7 @@ import numpy as np
 
 from encoder.models import BagSettings
 from mining.filters import FilterSettings
-from pipelines.mine.job import JobSettings, SideSettings
+from pipelines.mine.mine_settings import JobSettings, SideSettings
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
 

@@ -17,11 +17,12 @@ from pipelines.cli import app
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.vector_stage import EmbedSettings, embed
-from pipelines.graph.graph_stage import GraphSettings, build_graph
-from pipelines.mine.job import JobResult, JobSettings, mine_corpora
-from pipelines.mine.pair_stage import MineSettings, mine, pair_batches
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph
+from pipelines.mine.job import JobResult, mine_corpora
+from pipelines.mine.mine_settings import JobSettings, MineSettings, ThresholdSettings
+from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.score_curve import ScoreCurve
-from pipelines.mine.thresholding import ThresholdSettings
 from pipelines.mine.work_folder import find_mines
 from pipelines.review.review_session import Session
 from tests.encoder.fixtures import write_checkpoint

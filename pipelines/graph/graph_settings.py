@@ -1,0 +1,24 @@
+"""Settings of a graph. Nothing heavy is imported: commands derive options from them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Mode = Literal["exact", "faiss"]
+
+
+class GraphSettings(BaseModel):
+    """Which vectors of each side and how many neighbours; several datasets of a side (corpus, plants) make one side."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: list[str] = Field(min_length=1, description="folders of vectors datasets whose ids do not overlap")
+    target: list[str] = Field(min_length=1)
+    out: str = Field(description="the folder of the graph dataset")
+    k: int = Field(default=4, ge=1)
+    mode: Mode = Field(default="exact", description="faiss proposes approximately; its recall is in the manifest")
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
+    accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

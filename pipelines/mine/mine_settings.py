@@ -1,0 +1,94 @@
+"""Settings of a mine, from corpora to threshold. Nothing heavy is imported: commands derive options from them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mining.filters import FilterSettings
+from mining.margin import Margin
+from mining.retrieval import Retrieval
+from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.graph.graph_settings import Mode
+from pipelines.prepare.readers import ReadSettings
+
+ONE_WORKER_EDGES = 20_000_000
+
+
+class ThresholdSettings(BaseModel):
+    """At most one of these; with none of them every matched pair is kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    at_least: float | None = Field(default=None, description="keep pairs that score at least this")
+    top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
+    gold: str | None = Field(default=None, description="true pairs, `source TAB target` by document id or sentence")
+    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by planted seed pairs")
+    seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
+
+    @model_validator(mode="after")
+    def _one(self) -> ThresholdSettings:
+        if sum(value is not None for value in (self.at_least, self.top, self.gold, self.precision)) > 1:
+            raise ValueError("give only one of a threshold, a number of pairs, gold pairs and a target precision")
+        return self
+
+
+class MineSettings(BaseModel):
+    """Which graph and sentences, and how pairs are chosen; everything but `one_worker_edges` decides the result."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    graph: str = Field(description="the folder of a graph dataset")
+    source: list[str] = Field(min_length=1, max_length=2, description="sentences of the source side: corpus, plants")
+    target: list[str] = Field(min_length=1, max_length=2, description="sentences of the target side: corpus, plants")
+    out: str = Field(description="the folder of the pairs dataset")
+    margin: Margin = Margin.ratio
+    retrieval: Retrieval = Retrieval.max
+    threshold: ThresholdSettings = ThresholdSettings()
+    filters: FilterSettings = FilterSettings()
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
+    one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
+
+    @model_validator(mode="after")
+    def _plants(self) -> MineSettings:
+        if self.threshold.precision is not None and not self.threshold.seed_pairs:
+            raise ValueError("a target precision needs seed pairs to calibrate the threshold with")
+        return self
+
+
+class SideSettings(BaseModel):
+    """One language: its files and how to read them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    inputs: list[str] = Field(min_length=1)
+    read: ReadSettings
+    lang_filter: str = "detect"
+
+
+class JobSettings(BaseModel):
+    """Everything that a mine from text to pairs needs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: SideSettings
+    target: SideSettings
+    encoder: str
+    work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
+    dtype: str = "float32"
+    k: int = Field(default=4, ge=1)
+    mode: Mode = "exact"
+    margin: Margin = Margin.ratio
+    retrieval: Retrieval = Retrieval.max
+    threshold: ThresholdSettings = ThresholdSettings()
+    seed: str | None = Field(default=None, description="known translations for a target precision")
+    pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
+    filters: FilterSettings = FilterSettings()
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _seed(self) -> JobSettings:
+        if self.threshold.precision is not None and self.seed is None:
+            raise ValueError("a target precision and seed pairs to calibrate it with go together")
+        return self
