@@ -19,6 +19,7 @@ from encoder.training.trainer import Observer
 from mining.errors import InputError
 from pipelines.datasets.manifest import read_model, write_model
 from pipelines.loop.records import TrainingRecord
+from pipelines.runners.processes import child_environment
 
 ENCODER, RUN, TRAINING = "encoder", "training", "training.json"
 
@@ -81,7 +82,7 @@ def _torchrun(plan: TrainSettings, run: Path, exclude: Sequence[str], processes:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     command += ["-m", "pipelines.cli", "train", str(config), "--out", str(run)]
     command += [part for path in exclude for part in ("--exclude", path)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | child_environment()
     code = subprocess.run(command, env=environment, check=False).returncode
     if code:
         raise InputError(f"training in {processes} processes ended with exit code {code}; what it said is above")

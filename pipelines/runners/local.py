@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -18,10 +19,11 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonEnvironment, SubprocessSDKEnvironment
 
 from mining.errors import InputError
+from pipelines.runners.processes import child_environment
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 # `exec`, because Beam starts workers through a shell, and they must see when we are gone.
-_WORKER = f"exec {sys.executable} -m pipelines.runners.worker"
+_WORKER = f"exec {shlex.quote(sys.executable)} -m pipelines.runners.worker"
 
 
 def cores() -> int:
@@ -42,7 +44,7 @@ def run_local(transform: beam.PTransform, processes: int) -> None:
     runner = FnApiRunner(SubprocessSDKEnvironment.from_command_string(_WORKER))
     with (
         _quiet(),
-        _threads(cores() // processes),
+        _environment(cores() // processes),
         _Workers(),
         beam.Pipeline(runner=runner, options=options) as pipeline,
     ):
@@ -100,10 +102,11 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Worker processes started inside take at most `count` threads each, so that they do not fight for cores."""
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(max(count, 1))))
+def _environment(count: int) -> Iterator[None]:
+    """For worker processes started inside: where our packages are, and `count` threads each at most."""
+    ours = dict.fromkeys(_THREAD_VARIABLES, str(max(count, 1))) | child_environment()
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
     try:
         yield
     finally:
