@@ -5,7 +5,9 @@ Command modules import torch, Beam and our own rooms inside their functions, so 
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -27,6 +29,8 @@ from pipelines.commands import (
     train,
 )
 from pipelines.commands import eval as eval_
+
+INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
 
 app = typer.Typer(
     name="twinlode",
@@ -65,9 +69,25 @@ def main() -> None:
     except InputError as error:
         print(f"twinlode: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _interrupted(error):
+            raise
         print("twinlode: interrupted; run the same command again to continue", file=sys.stderr)
-        sys.exit(130)
+        leave(INTERRUPTED)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: Typer makes an exit of it, and Beam an error of its own."""
+    return error is not None and (
+        isinstance(error, KeyboardInterrupt) or _interrupted(error.__cause__) or _interrupted(error.__context__)
+    )
+
+
+def leave(code: int) -> NoReturn:
+    """End at once: threads of Beam and torch would go on, and say what became of them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

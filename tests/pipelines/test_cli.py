@@ -1,0 +1,47 @@
+"""The command line as a whole: how it ends."""
+
+from typing import NoReturn
+
+import pytest
+import typer
+
+from mining.errors import InputError
+from pipelines import cli
+
+
+def interrupted() -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def interrupted_in_beam() -> NoReturn:
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        raise RuntimeError("[while running 'Embed']") from None
+
+
+def bad_input() -> NoReturn:
+    raise InputError("a.txt, line 3: bad")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, command: object) -> int:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(command)  # type: ignore[arg-type]
+    monkeypatch.setattr(cli, "app", lambda: app([]))
+    monkeypatch.setattr(cli, "leave", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    return int(str(end.value.code))
+
+
+@pytest.mark.parametrize("command", [interrupted, interrupted_in_beam])
+def test_ctrl_c_is_one_sentence_and_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: object
+) -> None:
+    assert run(monkeypatch, command) == 130
+    assert capsys.readouterr().err == "twinlode: interrupted; run the same command again to continue\n"
+
+
+def test_bad_input_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, bad_input) == 2
+    assert capsys.readouterr().err == "twinlode: a.txt, line 3: bad\n"
