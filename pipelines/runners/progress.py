@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -10,7 +11,8 @@ from typing import NamedTuple, TypeVar
 from fsspec.core import url_to_fs
 from pydantic import BaseModel
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress_bar import ProgressBar
 
 from pipelines.datasets.manifest import read_model
 
@@ -51,53 +53,86 @@ def finished_files(folder: str, model: type[Model]) -> Callable[[], list[Model]]
 
 
 @contextmanager
-def shown(watch: Watch | None) -> Iterator[None]:
-    """Show bars on stderr while the block runs; nothing without a `watch`."""
+def shown(watch: Watch | None, console: Console | None = None) -> Iterator[None]:
+    """Show bars on stderr while the block runs; nothing without a `watch`, nor for a stage that is over at once."""
     if watch is None:
         yield
         return
-    columns = [
-        TextColumn("{task.description:<16}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.fields[all]}"),
-    ]
-    speed = [TextColumn("{task.fields[unit]}"), TextColumn("{task.fields[speed]}"), TimeElapsedColumn()]
+    bars = _Bars(watch, console or Console(stderr=True))
     stop = threading.Event()
-    with Progress(*columns, *speed, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
-        thread = threading.Thread(target=_poll, args=(bars, watch, stop), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    thread = threading.Thread(target=bars.poll, args=(stop,), daemon=True)
+    thread.start()
+    complete = False
+    try:
+        yield
+        complete = True
+    finally:
+        stop.set()
+        thread.join()
+        bars.close(complete)
 
 
-def _poll(bars: Progress, watch: Watch, stop: threading.Event) -> None:
-    tasks: dict[str, TaskID] = {}
-    at_start: dict[str, int] = {}
-    while True:
-        last = stop.is_set()
+class _Bars:
+    """One bar for each phase that has begun."""
+
+    def __init__(self, watch: Watch, console: Console) -> None:
+        columns = [TextColumn("{task.description:<16}"), _Bar(), TextColumn("{task.completed:,.0f}/{task.fields[all]}")]
+        speed = [TextColumn("{task.fields[unit]}"), TextColumn("{task.fields[speed]}"), TimeElapsedColumn()]
+        self._progress = Progress(*columns, *speed, TimeRemainingColumn(), console=console)
+        self._watch = watch
+        self._tasks: dict[str, TaskID] = {}
+        # What an earlier run did is not the work of this one.
+        self._before = {phase.name: phase.sentences for phase in self._phases()}
+        self._idle_until: dict[str, float] = {}
+        self._begun = time.monotonic()
+
+    def poll(self, stop: threading.Event) -> None:
+        while not stop.wait(_POLL_SECONDS):
+            self._update()
+
+    def close(self, complete: bool) -> None:
+        """The last state: all of a bar where the stage is complete, and where it stopped otherwise."""
+        if time.monotonic() - self._begun >= _POLL_SECONDS or self._tasks:
+            self._update()
+        for task in self._progress.tasks if complete else ():
+            done = task.completed
+            self._progress.update(task.id, total=done, all=f"{done:,.0f}")
+        if self._tasks:
+            self._progress.stop()
+
+    def _phases(self) -> list[Phase]:
         try:
-            phases = watch()
+            return self._watch()
         except OSError:  # the stage clears its notes away when it is complete
-            phases = []
-        for phase in phases:
-            if phase.done == 0 and not phase.sentences and phase.name not in tasks:
-                continue
-            if phase.name not in tasks:
-                tasks[phase.name] = bars.add_task(phase.name, unit=phase.unit, all="?", speed="", total=phase.total)
-                at_start[phase.name] = phase.sentences
-            _show(bars, tasks[phase.name], phase, at_start[phase.name])
-        if last:
-            return
-        stop.wait(_POLL_SECONDS)
+            return []
+
+    def _update(self) -> None:
+        now = time.monotonic()
+        for phase in self._phases():
+            fresh = phase.sentences - self._before.get(phase.name, 0)
+            if not fresh:
+                self._idle_until[phase.name] = now
+            if phase.done or phase.sentences:
+                self._show(phase, fresh, now - self._idle_until.get(phase.name, self._begun))
+
+    def _show(self, phase: Phase, fresh: int, seconds: float) -> None:
+        if not self._tasks:
+            self._progress.start()
+        if phase.name not in self._tasks:
+            self._tasks[phase.name] = self._progress.add_task(phase.name, unit=phase.unit, all="?", speed="")
+        task = self._tasks[phase.name]
+        total = "?" if phase.total is None else f"{phase.total:,}"
+        speed = f"{fresh / seconds:,.0f} sentences/s" if fresh and seconds else ""
+        self._progress.update(task, completed=phase.done, total=phase.total, all=total, speed=speed)
+        if phase.total is not None and phase.done >= phase.total:
+            self._progress.stop_task(task)
 
 
-def _show(bars: Progress, task: TaskID, phase: Phase, at_start: int) -> None:
-    elapsed = bars.tasks[bars.task_ids.index(task)].elapsed or 0.0
-    rate = (phase.sentences - at_start) / elapsed if elapsed else 0.0
-    total = "?" if phase.total is None else f"{phase.total:,}"
-    bars.update(task, completed=phase.done, total=phase.total, all=total, speed=f"{rate:,.0f} sentences/s")
-    if phase.total is not None and phase.done >= phase.total:
-        bars.stop_task(task)
+class _Bar(BarColumn):
+    """A bar that is empty, not full, while nobody knows how much there is to do."""
+
+    def render(self, task: Task) -> ProgressBar:
+        bar = super().render(task)
+        if task.total is None:
+            bar.total, bar.completed, bar.pulse = 1.0, 0.0, False
+        return bar
