@@ -1,20 +1,21 @@
 """A threshold without gold: plant known pairs in the corpora, and see how they score and match.
 
-A planted sentence always has its counterpart, a corpus sentence mostly has not, so the precision among plants says
-nothing about the corpus. Therefore some seed pairs are planted whole and of others one side only:
+A planted sentence always has its counterpart, a corpus sentence mostly has not, so the precision among probes says
+nothing about the corpus. Therefore some seed pairs are planted in full and of others one side only:
 
-- pairs planted whole tell r(s), how many true pairs are found with score s;
-- lone plants tell phi(s), how many sentences without a counterpart are matched, falsely, with score s.
+- pairs planted in full tell r(s), how many true pairs are found with score s;
+- one-sided probes tell phi(s), how many sentences without a counterpart are matched, falsely, with score s.
 
 The corpora have T true pairs (unknown) and n sentences, and the matches found among them at score s number
 
     N(s) = T r(s) + (n - T + c T) phi(s),
 
-where c is how much rarer a paired sentence is mismatched than a lone one. Above its bulk phi is log-concave and smooth,
-so it is fitted as exp(quadratic) on lone plants and corpus together: where true pairs are rare the corpus itself shows
-its false matches by the thousand, and the plants need not be of its domain; where true pairs abound the lone plants
-decide. EM splits N(s) into true and false, as in Efron's local false discovery rates (2004); the share of true matches
-is made monotone in the score, and its mean above a threshold is the precision there.
+where c is how much rarer a paired sentence is mismatched than an unpaired one. Above its bulk phi is log-concave and
+smooth, so it is fitted as exp(quadratic) on one-sided probes and corpus together: where true pairs are rare the
+corpus itself shows its false matches by the thousand, and the probes need not be of its domain; where true pairs
+abound the one-sided probes decide. EM splits N(s) into true and false, as in Efron's local false discovery rates
+(2004); the share of true matches is made monotone in the score, and its mean above a threshold is the precision
+there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mining.errors import InputError, UnreachablePrecision
 from mining.fitting import falling_quadratic, rising
-from mining.plants import MIN_PLANTS, Evidence, PlantRows, Sizes, gather
+from mining.probes import MIN_PROBES, Evidence, ProbeRows, Sizes, gather
 
 SEED_DISTANCE = 0.15
 _BINS = 40
@@ -34,6 +35,7 @@ _ROUNDS = 300
 _BOOTSTRAPS = 100
 # Seed pairs count half in the shape of r, as their domain may differ from that of the corpora.
 _SEED_WEIGHT = 0.5
+_COUNTS = ("corpus", "one_sided", "mismatched")
 
 
 class Interval(NamedTuple):
@@ -104,15 +106,15 @@ def calibrate(
     *,
     n_src: int,
     n_tgt: int,
-    plants: PlantRows,
+    probes: ProbeRows,
     seed: int = 0,
 ) -> Calibration:
-    """Estimate precision, recall and yield at every threshold from matches in corpora with plants in them.
+    """Estimate precision, recall and yield at every threshold from matches in corpora with probes in them.
 
-    The matches are those of the corpora mined together with the plants, with no threshold applied; `n_src` and `n_tgt`
-    count all rows mined, plants included. The curve is about pairs of two corpus sentences only.
+    The matches are those of the corpora mined together with the probes, with no threshold applied; `n_src` and `n_tgt`
+    count all rows mined, probes included. The curve is about pairs of two corpus sentences only.
     """
-    evidence = gather(np.asarray(src_rows), np.asarray(tgt_rows), np.asarray(scores, np.float64), n_src, n_tgt, plants)
+    evidence = gather(np.asarray(src_rows), np.asarray(tgt_rows), np.asarray(scores, np.float64), n_src, n_tgt, probes)
     ordered = np.sort(evidence.corpus)[::-1]
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(ordered) else np.empty(0, np.int64)
     bins = _histogram(evidence)
@@ -132,19 +134,19 @@ class _Bins(NamedTuple):
     centres: NDArray[np.float64]
     bulk: int
     corpus: NDArray[np.float64]
-    found: NDArray[np.float64]
-    lone: NDArray[np.float64]
-    crossed: NDArray[np.float64]
+    full: NDArray[np.float64]
+    one_sided: NDArray[np.float64]
+    mismatched: NDArray[np.float64]
     sizes: Sizes
 
 
 def _histogram(evidence: Evidence) -> _Bins:
-    """Equal bins; the tail starts where three quarters of the false matches of lone plants lie below."""
-    false = evidence.lone if len(evidence.lone) >= MIN_PLANTS else evidence.corpus
+    """Equal bins; the tail starts where three quarters of the false matches of one-sided probes lie below."""
+    false = evidence.one_sided if len(evidence.one_sided) >= MIN_PROBES else evidence.corpus
     start = float(np.quantile(false, 0.75)) if len(false) else 0.0
-    everything = np.concatenate([evidence.corpus, evidence.found, evidence.lone])
+    everything = np.concatenate([evidence.corpus, evidence.full, evidence.one_sided])
     # A few extreme scores must not stretch the bins; they all land in the last one.
-    top = np.quantile(evidence.found, 0.98) if len(evidence.found) else everything.max(initial=start)
+    top = np.quantile(evidence.full, 0.98) if len(evidence.full) else everything.max(initial=start)
     width = max(float(top) - start, 1e-6) / _BINS
     lowest = everything.min(initial=start)
     bulk = min(int(np.ceil((start - lowest) / width)), 4 * _BINS)
@@ -157,9 +159,9 @@ def _histogram(evidence: Evidence) -> _Bins:
         centres=(edges[1:] + edges[:-1]) / 2,
         bulk=bulk,
         corpus=count(evidence.corpus),
-        found=count(evidence.found),
-        lone=count(evidence.lone),
-        crossed=count(evidence.crossed),
+        full=count(evidence.full),
+        one_sided=count(evidence.one_sided),
+        mismatched=count(evidence.mismatched),
         sizes=evidence.sizes,
     )
 
@@ -173,7 +175,7 @@ class _Estimate(NamedTuple):
 def _estimate(bins: _Bins) -> _Estimate:
     """Split the corpus matches of each bin into true and false by EM."""
     tail = slice(bins.bulk, None)
-    corpus, found, lone = bins.corpus[tail], bins.found[tail], bins.lone[tail]
+    corpus, found, lone = bins.corpus[tail], bins.full[tail], bins.one_sided[tail]
     rarity = _rarity(bins)
     pairs = 0.1 * min(bins.sizes.src, bins.sizes.tgt)
     seeds = _SEED_WEIGHT * found + 0.5 / len(found)
@@ -193,7 +195,7 @@ def _estimate(bins: _Bins) -> _Estimate:
         false_rate = falling_quadratic(corpus - matched + lone, exposure, false_rate)
         if abs(pairs - before) < 1e-4 * (1 + pairs):
             break
-    true = np.concatenate([pairs * bins.found[: bins.bulk] / bins.sizes.full, matched])
+    true = np.concatenate([pairs * bins.full[: bins.bulk] / bins.sizes.full, matched])
     # Empty bins weigh next to nothing, so that pooling them with others adds up what is true and what is there.
     weights = bins.corpus + 1e-9
     return _Estimate(np.clip(rising(true / weights, weights), 0.0, 1.0), float(pairs), _distance(found, matched))
@@ -207,9 +209,9 @@ def _distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
 
 def _rarity(bins: _Bins) -> float:
-    """How often a paired sentence is mismatched, against a lone one, in the tail."""
-    lone = (bins.lone[bins.bulk :].sum() + 1) / (bins.sizes.source_only + bins.sizes.target_only)
-    return float(min(1.0, bins.crossed[bins.bulk :].sum() / (2 * bins.sizes.full) / lone))
+    """How often a paired sentence is mismatched, against a one-sided probe, in the tail."""
+    lone = (bins.one_sided[bins.bulk :].sum() + 1) / (bins.sizes.source_only + bins.sizes.target_only)
+    return float(min(1.0, bins.mismatched[bins.bulk :].sum() / (2 * bins.sizes.full) / lone))
 
 
 def _above(
@@ -239,9 +241,9 @@ def _bootstrap(
 
 
 def _resample(bins: _Bins, rng: np.random.Generator) -> _Bins:
-    counts = {name: rng.poisson(getattr(bins, name)).astype(np.float64) for name in ("corpus", "lone", "crossed")}
-    chances = np.append(bins.found, max(bins.sizes.full - bins.found.sum(), 0.0)) / max(
-        bins.sizes.full, bins.found.sum()
-    )
+    counts = {
+        name: rng.poisson(getattr(bins, name)).astype(np.float64) for name in ("corpus", "one_sided", "mismatched")
+    }
+    chances = np.append(bins.full, max(bins.sizes.full - bins.full.sum(), 0.0)) / max(bins.sizes.full, bins.full.sum())
     found = rng.multinomial(bins.sizes.full, chances)[:-1].astype(np.float64)
-    return bins._replace(found=found, **counts)
+    return bins._replace(full=found, **counts)

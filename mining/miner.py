@@ -19,7 +19,7 @@ from mining.filters import FilterSettings, apply_filters
 from mining.knn import DEFAULT_MEMORY, Checkpoint, choose_device, knn_graph
 from mining.margin import Margin
 from mining.neighbours import Graph
-from mining.plants import PlantRows, plan_plants
+from mining.probes import ProbeRows, plan_probes
 from mining.proposals import Report
 from mining.retrieval import DIRECTION_NAMES, Edges, Retrieval, retrieve
 from mining.sides import Side
@@ -118,7 +118,7 @@ def build_graph(
     return SearchResult(graph, f"exact ({device})", 1.0)
 
 
-def plant_seed(source: Side, target: Side, seed_rows: np.ndarray) -> tuple[Side, Side, PlantRows]:
+def plant_probes(source: Side, target: Side, seed_rows: np.ndarray) -> tuple[Side, Side, ProbeRows]:
     """Withhold one side of half the seed pairs; `seed_rows` (pairs, 2) says where both sides of each are.
 
     A sentence that stands in several seed pairs is planted with the first only, or it would be withheld and not at the
@@ -137,14 +137,14 @@ def plant_seed(source: Side, target: Side, seed_rows: np.ndarray) -> tuple[Side,
         side.without(np.setdiff1d(rows[rows >= side.rows], planted))
         for side, rows, planted in zip((source, target), spare.T, seed_rows.T, strict=True)
     )
-    plan = plan_plants(len(seed_rows))
+    plan = plan_probes(len(seed_rows))
     source_only, target_only = seed_rows[plan.source_only], seed_rows[plan.target_only]
-    rows = PlantRows(seed_rows[plan.full], source_only[:, 0], target_only[:, 1])
+    rows = ProbeRows(seed_rows[plan.full], source_only[:, 0], target_only[:, 1])
     return source.without(target_only[:, 0]), target.without(source_only[:, 1]), rows
 
 
 def select(
-    edges: Edges, source: Side, target: Side, settings: MineSettings, plants: PlantRows | None = None
+    edges: Edges, source: Side, target: Side, settings: MineSettings, probes: ProbeRows | None = None
 ) -> Selection:
     """Apply the threshold that the settings ask for; without one, every retrieved pair is kept."""
     if settings.gold is not None:
@@ -154,9 +154,9 @@ def select(
         notes = () if tuned.f1 else ("none of the gold pairs was found, so the threshold rests on nothing",)
         return Selection(edges.take(fixed(edges.scores, tuned.threshold)), tuned.threshold, tuned=tuned, notes=notes)
     if settings.target_precision is not None:
-        if plants is None:
+        if probes is None:
             raise InputError("a target precision needs seed pairs (--seed-pairs) to calibrate the threshold with")
-        return _calibrated(edges, source, target, settings.target_precision, plants)
+        return _calibrated(edges, source, target, settings.target_precision, probes)
     if settings.top is not None:
         chosen = edges.take(top_n(edges.scores, settings.top))
         return Selection(chosen, float(chosen.scores[-1]) if len(chosen) else float("inf"))
@@ -164,7 +164,7 @@ def select(
     return Selection(edges.take(fixed(edges.scores, threshold)), threshold)
 
 
-def _calibrated(edges: Edges, source: Side, target: Side, precision: float, plants: PlantRows) -> Selection:
+def _calibrated(edges: Edges, source: Side, target: Side, precision: float, probes: ProbeRows) -> Selection:
     """The threshold that the planted pairs say gives this precision, and the corpus pairs above it."""
     compact = [np.cumsum(side.mined) - 1 for side in (source, target)]  # the estimate counts mined rows only
     calibration = calibrate(
@@ -173,15 +173,15 @@ def _calibrated(edges: Edges, source: Side, target: Side, precision: float, plan
         edges.scores,
         n_src=int(source.mined.sum()),
         n_tgt=int(target.mined.sum()),
-        plants=PlantRows(
-            np.stack([compact[0][plants.full[:, 0]], compact[1][plants.full[:, 1]]], axis=1),
-            compact[0][plants.source_only],
-            compact[1][plants.target_only],
+        probes=ProbeRows(
+            np.stack([compact[0][probes.full[:, 0]], compact[1][probes.full[:, 1]]], axis=1),
+            compact[0][probes.source_only],
+            compact[1][probes.target_only],
         ),
     )
     threshold = calibration.threshold_for(precision).threshold
-    planted_source = np.union1d(plants.full[:, 0], plants.source_only)
-    planted_target = np.union1d(plants.full[:, 1], plants.target_only)
+    planted_source = np.union1d(probes.full[:, 0], probes.source_only)
+    planted_target = np.union1d(probes.full[:, 1], probes.target_only)
     corpus = ~np.isin(edges.source, planted_source) & ~np.isin(edges.target, planted_target)
     notes: tuple[str, ...] = ()
     if calibration.seed_distance > SEED_DISTANCE:
@@ -219,11 +219,11 @@ def filter_pairs(pairs: pa.Table, settings: MineSettings) -> Mined:
 
 
 def mine_sides(
-    source: Side, target: Side, graph: Graph, settings: MineSettings, plants: PlantRows | None = None
+    source: Side, target: Side, graph: Graph, settings: MineSettings, probes: ProbeRows | None = None
 ) -> tuple[Selection, Mined]:
     """Pairs of a finished graph."""
     edges = retrieve(graph, settings.retrieval, settings.margin)
-    selection = select(edges, source, target, settings, plants)
+    selection = select(edges, source, target, settings, probes)
     by_language = settings.filters.language is not None or settings.filters.script is not None
     if by_language and None in (settings.src_lang, settings.tgt_lang):
         unknown = (

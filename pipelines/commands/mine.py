@@ -114,7 +114,7 @@ def command(
     if threshold_from is not None:
         if any(choice is not None for choice in (threshold, top, gold)):
             raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
-        # The plants of a reviewed mine are in its graph; what they say of the threshold gives way to the review.
+        # The probes of a reviewed mine are in its graph; what they say of the threshold gives way to the review.
         tree |= {"threshold": {"at_least": reviewed_threshold(threshold_from)}, "pairs": "pairs-reviewed"}
     elif seed_pairs is not None and target_precision is None:
         raise InputError("--seed-pairs needs --target-precision: the seed calibrates its threshold")

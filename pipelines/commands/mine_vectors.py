@@ -93,7 +93,7 @@ def command(
     from encoder.settings import validate_settings
     from mining.corpus import read_id_pairs
     from mining.errors import InputError
-    from mining.miner import MineSettings, build_graph, mine_sides, plant_seed
+    from mining.miner import MineSettings, build_graph, mine_sides, plant_probes
     from mining.pair_formats import format_of, write_pairs
     from pipelines.mine.review_result import reviewed_threshold
 
@@ -122,14 +122,14 @@ def command(
     source, target, seed_rows = _open_sides(texts, vectors, seed_pairs, seed_vectors, dim, dtype)
     if gold is not None:
         read_id_pairs(gold, source.lines, target.lines)  # a mistake in it shows before the search
-    plants = None
+    probes = None
     if seed_rows is not None:
-        source, target, plants = plant_seed(source, target, seed_rows)
+        source, target, probes = plant_probes(source, target, seed_rows)
 
     checkpoint = _checkpoint(out)
     with _gflops_bar(float(len(source.vectors)) * len(target.vectors) * source.vectors.dim) as report:
         found = build_graph(source, target, settings, report=report, checkpoint=checkpoint)
-    selection, mined = mine_sides(source, target, found.graph, settings, plants)
+    selection, mined = mine_sides(source, target, found.graph, settings, probes)
     if save_graph:
         _save_graph(save_graph, found)
     if candidates:

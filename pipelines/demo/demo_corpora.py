@@ -31,7 +31,7 @@ class Corpora(NamedTuple):
 
     language: str
     train: Path  # english TAB other
-    plants: Path  # english TAB other, known pairs to calibrate the threshold with
+    probes: Path  # english TAB other, known pairs to calibrate the threshold with
     english: Path
     other: Path
     gold: Path  # english TAB other
@@ -69,11 +69,11 @@ def split(pairs: Sequence[Pair]) -> Side:
 
 
 def write_corpora(
-    folder: Path, seed: dict[str, list[Pair]], unmined: dict[str, list[Pair]], plants: int
+    folder: Path, seed: dict[str, list[Pair]], unmined: dict[str, list[Pair]], probes: int
 ) -> list[Corpora]:
     """The files of all languages; no sentence to be mined is in the seed of any language.
 
-    The plants are of the packages to be mined: known pairs of other text say less about it (docs/results.md).
+    The probes are of the packages to be mined: known pairs of other text say less about it (docs/results.md).
     """
     known_english = {identity(pair.english) for pairs in seed.values() for pair in pairs}
     written = []
@@ -81,19 +81,19 @@ def write_corpora(
         known_other = {identity(pair.other) for pair in known}
         new = without_known(unmined[language], set(known_english), known_other)
         shuffled = [new[row] for row in np.random.default_rng(_SEED).permutation(len(new))]
-        side = split(shuffled[plants:])
+        side = split(shuffled[probes:])
         if not side.gold or not known:
             raise InputError(f"the catalogs hold too few sentences in {language} for a demo; leave the language out")
-        written.append(_write(folder, language, known, shuffled[:plants], side))
+        written.append(_write(folder, language, known, shuffled[:probes], side))
     return written
 
 
-def _write(folder: Path, language: str, train: list[Pair], plants: list[Pair], side: Side) -> Corpora:
+def _write(folder: Path, language: str, train: list[Pair], probes: list[Pair], side: Side) -> Corpora:
     torn = folder / "mine" / f"en-{language}"
     corpora = Corpora(
         language,
         train=folder / "seed" / f"en-{language}.tsv",
-        plants=folder / "plants" / f"en-{language}.tsv",
+        probes=folder / "probes" / f"en-{language}.tsv",
         english=torn / "en.txt",
         other=torn / f"{language}.txt",
         gold=torn / "gold.tsv",
@@ -101,7 +101,7 @@ def _write(folder: Path, language: str, train: list[Pair], plants: list[Pair], s
         pairs=len(train),
         true=len(side.gold),
     )
-    for path, pairs in ((corpora.train, train), (corpora.plants, plants), (corpora.gold, side.gold)):
+    for path, pairs in ((corpora.train, train), (corpora.probes, probes), (corpora.gold, side.gold)):
         write_text(path, "".join(f"{pair.english}\t{pair.other}\n" for pair in pairs))
     for path, lines in ((corpora.english, side.english), (corpora.other, side.other)):
         write_text(path, "".join(f"{line}\n" for line in lines))

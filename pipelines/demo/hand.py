@@ -54,7 +54,7 @@ def train_command(place: Place) -> list[str]:
 def mine_command(plan: Plan, place: Place, corpora: Corpora) -> list[str]:
     """The mine of one language; given once more, it finds everything done."""
     files = ["--src", corpora.english, "--tgt", corpora.other, "--src-lang", "en", "--tgt-lang", corpora.language]
-    aim = ["--lang-filter", "assume", "--target-precision", plan.precision, "--seed-pairs", corpora.plants]
+    aim = ["--lang-filter", "assume", "--target-precision", plan.precision, "--seed-pairs", corpora.probes]
     out = ["--encoder", place.best, "--out", place.pairs(corpora.language), "--work", place.work(corpora.language)]
     return ["mine", *map(str, [*files, *aim, *out])]
 
@@ -90,7 +90,7 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console:
     name = f"en-{first.language}"
     files = [
         (first.train, "known translations"),
-        (first.plants, "pairs to estimate the threshold with, neither trained on nor mined"),
+        (first.probes, "pairs to estimate the threshold with, neither trained on nor mined"),
         (first.english.parent, "the two files to mine, and gold.tsv, their true alignment"),
         (place.best, "the encoder"),
         (place.work(first.language), "sentences, vectors, graph and pairs as datasets"),

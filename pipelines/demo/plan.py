@@ -23,7 +23,7 @@ class Plan(NamedTuple):
     mined_weight: float  # a mined pair is drawn so many times as often as a known one
     vocabulary: int
     table: int  # rows for hashed bigrams, and as many for words
-    plants: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
+    probes: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
 
     @property

@@ -38,7 +38,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     _heading(console, "3. Mine")
     console.print(
         "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
-        f"directions, score by margin, match. {plan.plants} pairs of the same packages, as a translator might "
+        f"directions, score by margin, match. {plan.probes} pairs of the same packages, as a translator might "
         "make them, were kept out of these files; planted there for the time being they tell which threshold to expect "
         f"a precision of {100 * plan.precision:.0f}% of."
     )
@@ -78,7 +78,7 @@ def _text(plan: Plan, place: Place, console: Console) -> list[Corpora]:
     for language in track(plan.languages, "reading catalogs", console=console):
         known[language] = read_pairs(archives[: len(plan.seed)], language)
         unmined[language] = read_pairs(archives[len(plan.seed) :], language)
-    corpora = write_corpora(place.folder, known, unmined, plan.plants)
+    corpora = write_corpora(place.folder, known, unmined, plan.probes)
     console.print(
         "Tags and shortcut keys are taken out, and … stands for what a program fills in. The sentences to be mined are "
         "torn apart into two shuffled files a language; half of either file has no counterpart in the other, and "
@@ -156,7 +156,7 @@ def job_settings(plan: Plan, place: Place, corpora: Corpora) -> JobSettings:
         encoder=str(place.best),
         work=str(place.work(corpora.language)),
         threshold=ThresholdSettings(precision=plan.precision),
-        seed=str(corpora.plants),
+        seed=str(corpora.probes),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mining.calibration import calibrate
 from mining.errors import InputError
 from mining.margin import Margin
-from mining.plants import plan_plants
+from mining.probes import plan_probes
 from mining.retrieval import Retrieval, retrieve
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
@@ -48,7 +48,7 @@ def calibrated_threshold(
     source: VectorSource, corpora: Comparable, seed_pairs: Seed, way: tuple[Retrieval, Margin], k: int, seed: int
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
-    plan = plan_plants(len(seed_pairs.source), seed)
+    plan = plan_probes(len(seed_pairs.source), seed)
     sides = (
         np.concatenate([source.vectors(corpus), source.vectors(planted)[rows]])
         for corpus, planted, rows in (
@@ -58,9 +58,9 @@ def calibrated_threshold(
     )
     first, second = sides
     edges = retrieve(graph_of(first, second, k), *way)
-    plants = plan.rows(len(corpora.source), len(corpora.target))
+    probes = plan.rows(len(corpora.source), len(corpora.target))
     found = calibrate(
-        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), plants=plants, seed=seed
+        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, seed=seed
     )
     precision, recall = found.curve.precision, found.curve.recall
     if not len(precision):

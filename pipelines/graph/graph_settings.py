@@ -10,7 +10,7 @@ Mode = Literal["exact", "faiss"]
 
 
 class GraphSettings(BaseModel):
-    """Which vectors of each side and how many neighbours; several datasets of a side (corpus, plants) make one side."""
+    """Which vectors of each side and how many neighbours; several datasets of a side (corpus, probes) make one side."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -216,7 +216,7 @@ class _Loop:
             report("prepare training data")
             trained = self._train(title, folder, drawn, how)
         with clock("evaluate"):
-            scores = evaluate_round(self._settings, folder / ENCODER, folder, self._seed / "plants", report)
+            scores = evaluate_round(self._settings, folder / ENCODER, folder, self._seed / "probes", report)
         columns = column_scores(self._settings, scores)
         record = RoundRecord(
             round=number,

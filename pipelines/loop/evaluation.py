@@ -12,7 +12,7 @@ from mining.files import atomic_text
 from pipelines.evaluation.benchmark import Benchmark, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.sources import load_source
-from pipelines.loop.loop_settings import PLANTS, LoopSettings
+from pipelines.loop.loop_settings import PROBES, LoopSettings
 
 METRICS = "metrics.json"
 Scores = dict[str, dict[str, float]]  # by benchmark and name of the score
@@ -35,7 +35,7 @@ def evaluation_files(settings: LoopSettings) -> list[str]:
 
 
 def evaluate_round(
-    settings: LoopSettings, encoder: Path, folder: Path, plants: Path, report: Callable[[str], None]
+    settings: LoopSettings, encoder: Path, folder: Path, probes: Path, report: Callable[[str], None]
 ) -> Scores:
     """All scores of the encoder, from `folder/metrics.json` where they were found before."""
     path = folder / METRICS
@@ -45,16 +45,16 @@ def evaluate_round(
     scores: Scores = {}
     for benchmark in settings.benchmarks:
         report(f"evaluate {benchmark.label}")
-        result = evaluate(_with_plants(benchmark, plants), source, Path(settings.data))
+        result = evaluate(_with_probes(benchmark, probes), source, Path(settings.data))
         scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
     with atomic_text(str(path)) as stream:
         json.dump(scores, stream, indent=1, ensure_ascii=False)
     return scores
 
 
-def _with_plants(benchmark: Benchmark, plants: Path) -> Benchmark:
-    if isinstance(benchmark, Bucc) and benchmark.seed_pairs and PLANTS in benchmark.seed_pairs:
-        return benchmark.model_copy(update={"seed_pairs": benchmark.seed_pairs.replace(PLANTS, str(plants.resolve()))})
+def _with_probes(benchmark: Benchmark, probes: Path) -> Benchmark:
+    if isinstance(benchmark, Bucc) and benchmark.seed_pairs and PROBES in benchmark.seed_pairs:
+        return benchmark.model_copy(update={"seed_pairs": benchmark.seed_pairs.replace(PROBES, str(probes.resolve()))})
     return benchmark
 
 

@@ -14,7 +14,7 @@ from encoder.training.settings import TrainSettings
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.margin import Margin
-from mining.plants import MIN_PLANTS
+from mining.probes import MIN_PROBES
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.comparison import Column
@@ -22,17 +22,17 @@ from pipelines.evaluation.suite import Entry
 from pipelines.graph.graph_settings import Mode
 from pipelines.prepare.readers import ReadSettings
 
-PLANTS = "{plants}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
+PROBES = "{probes}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
 # Sections of a training configuration that the loop itself fills in.
 _FILLED = ("data.corpora", "limits", "start", "seed")
 
 
 class SeedSettings(Settings):
-    """Bitext to begin with: `pairs` of it are trained on, `plants` of each language pair calibrate the thresholds."""
+    """Bitext to begin with: `pairs` of it are trained on, `probes` of each language pair calibrate the thresholds."""
 
     corpora: tuple[CorpusSettings, ...] = Field(min_length=1)
     pairs: int | None = Field(None, ge=1, description="Draw so many over all language pairs, evenly; all if not given.")
-    plants: int = Field(400, ge=4 * MIN_PLANTS, description="More pairs of each language pair, never trained on.")
+    probes: int = Field(400, ge=4 * MIN_PROBES, description="More pairs of each language pair, never trained on.")
 
 
 class TextSettings(Settings):
@@ -85,7 +85,7 @@ class SelectionSettings(Settings):
 class RoundSettings(Settings):
     """One round of mining and training; `precision` rising or falling over the rounds makes a curriculum."""
 
-    precision: float = Field(0.9, gt=0, le=1, description="Of the mined pairs, by planted pairs.")
+    precision: float = Field(0.9, gt=0, le=1, description="Of the mined pairs, by probe pairs.")
     updates: int = Field(ge=1)
     start: Literal["parent", "scratch"] = Field("parent", description="Weights to train on; subwords stay the same.")
     seed_weight: float = Field(1.0, gt=0, description="Draw seed pairs so many times as often as their number says.")

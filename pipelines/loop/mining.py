@@ -12,7 +12,7 @@ from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
-from pipelines.loop.seed_bitext import plants_path
+from pipelines.loop.seed_bitext import probes_path
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import plant, read_seed_pairs
@@ -22,7 +22,7 @@ from pipelines.runners.runner import Runner, accelerator_of
 Report = Callable[[str], None]  # told the name of each stage
 
 
-class Plants(NamedTuple):
+class Probes(NamedTuple):
     """Known pairs behind the corpora of a language pair."""
 
     pairs: int
@@ -34,7 +34,7 @@ class Text(NamedTuple):
     """The sentences of a loop, made once."""
 
     languages: dict[str, Dataset]
-    plants: dict[str, Plants]
+    probes: dict[str, Probes]
 
 
 class MinedCorpora(NamedTuple):
@@ -48,7 +48,7 @@ class MinedCorpora(NamedTuple):
 def prepare_text(
     settings: LoopSettings, base: str, seed: Path, encoder: str, runner: Runner | None, report: Report
 ) -> Text:
-    """Prepare each language with the subwords of `encoder`, which all rounds share, and the plants of each pair."""
+    """Prepare each language with the subwords of `encoder`, which all rounds share, and the probes of each pair."""
     subwords = encoder if describe_encoder(encoder).text else None
     languages = {}
     for lang in settings.languages:
@@ -63,15 +63,15 @@ def prepare_text(
             rows_per_shard=settings.mining.rows_per_shard,
         )
         languages[lang] = prepare(prepared, runner)
-    plants = {}
+    probes = {}
     for pair in settings.pairs:
-        path = str(plants_path(seed, pair))
+        path = str(probes_path(seed, pair))
         sides = [
-            plant(path, side, languages[lang], lang, join(base, "text", f"plants-{pair}-{lang}"))
+            plant(path, side, languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}"))
             for side, lang in enumerate(pair.split("-"))
         ]
-        plants[pair] = Plants(len(read_seed_pairs(path)), *sides)
-    return Text(languages, plants)
+        probes[pair] = Probes(len(read_seed_pairs(path)), *sides)
+    return Text(languages, probes)
 
 
 def mine_round(
@@ -105,8 +105,8 @@ def mine_round(
     mined = {}
     for pair in settings.pairs:
         source, target = pair.split("-")
-        plants = text.plants[pair]
-        sides = [vectors[source], embedded(plants.source)], [vectors[target], embedded(plants.target)]
+        probes = text.probes[pair]
+        sides = [vectors[source], embedded(probes.source)], [vectors[target], embedded(probes.target)]
         report(f"graph {pair}")
         graph = build_graph(_graph_settings(settings, join(base, "graph", pair), sides, runner), runner)
         report(f"mine {pair}")
@@ -133,15 +133,15 @@ def _mine(
     settings: LoopSettings, text: Text, pair: str, graph: Dataset, out: str, precision: float, runner: Runner | None
 ) -> MinedCorpora:
     source, target = pair.split("-")
-    plants = text.plants[pair]
+    probes = text.probes[pair]
     request = MineSettings(
         graph=graph.url,
-        source=[text.languages[source].url, plants.source.url],
-        target=[text.languages[target].url, plants.target.url],
+        source=[text.languages[source].url, probes.source.url],
+        target=[text.languages[target].url, probes.target.url],
         out=out,
         margin=settings.mining.margin,
         retrieval=settings.mining.retrieval,
-        threshold=ThresholdSettings(precision=precision, seed_pairs=plants.pairs),
+        threshold=ThresholdSettings(precision=precision, seed_pairs=probes.pairs),
         filters=settings.mining.filters,
         rows_per_shard=settings.mining.rows_per_shard,
     )

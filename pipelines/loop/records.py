@@ -54,7 +54,7 @@ class MinedPair(_Record):
     dropped: dict[str, int] = Field(default_factory=dict, description="matched pairs that were not selected, by reason")
     threshold: float | None = None
     target_precision: float | None = None
-    estimated_precision: float | None = Field(None, description="of the pairs above the threshold, by planted pairs")
+    estimated_precision: float | None = Field(None, description="of the pairs above the threshold, by probe pairs")
     estimated_true_pairs: float | None = Field(None, description="in the text of the two languages")
     seed_distance: float | None = None
     hard_negatives: int = 0

@@ -48,8 +48,8 @@ def trained_path(folder: Path, pair: str) -> Path:
     return folder / f"{pair}.tsv"
 
 
-def plants_path(folder: Path, pair: str) -> Path:
-    return folder / "plants" / f"{pair}.tsv"
+def probes_path(folder: Path, pair: str) -> Path:
+    return folder / "probes" / f"{pair}.tsv"
 
 
 def make_seed(
@@ -60,17 +60,17 @@ def make_seed(
     if done is not None:
         return done
     found = {pair: _distinct(drawn) for pair, drawn in _read(settings, pairs, excluded, seed).items()}
-    room = {pair: len(drawn) - settings.plants for pair, drawn in found.items()}
+    room = {pair: len(drawn) - settings.probes for pair, drawn in found.items()}
     for pair, left in room.items():
         if left < 1:
             raise InputError(
-                f"{pair}: the seed has {left + settings.plants:,} pairs, but {settings.plants:,} of them are to be "
-                "planted; give more seed, or lower seed.plants"
+                f"{pair}: the seed has {left + settings.probes:,} pairs, but {settings.probes:,} of them are to be "
+                "planted; give more seed, or lower seed.probes"
             )
     shares = even_shares(room, settings.pairs)
     for pair, drawn in found.items():
-        planted, rest = drawn[: settings.plants], drawn[settings.plants :]
-        _write(plants_path(folder, pair), planted)
+        planted, rest = drawn[: settings.probes], drawn[settings.probes :]
+        _write(probes_path(folder, pair), planted)
         _write(trained_path(folder, pair), rest[: shares[pair]])
     record = SeedRecord(pairs=shares)
     write_model(str(folder / RECORD), record)
@@ -91,7 +91,7 @@ def even_shares(room: dict[str, int], wanted: int | None) -> dict[str, int]:
 
 def seed_keys(folder: Path, pair: str) -> frozenset[tuple[int, int]]:
     """Both sides of every pair that is trained on or planted, as `exclusion_key`s."""
-    paths = (trained_path(folder, pair), plants_path(folder, pair))
+    paths = (trained_path(folder, pair), probes_path(folder, pair))
     known = [texts for path in paths if path.stat().st_size for texts in read_seed_pairs(str(path))]
     return frozenset((exclusion_key(source), exclusion_key(target)) for source, target in known)
 

@@ -37,7 +37,7 @@ def mine_corpora(
     facts = describe_encoder(settings.encoder)
     sentences: list[Dataset] = []
     vectors: list[Dataset] = []
-    plants: list[Dataset] = []
+    probes: list[Dataset] = []
     for name, side in (("src", settings.source), ("tgt", settings.target)):
         report(f"prepare {name}")
         prepare_settings = PrepareSettings(
@@ -52,8 +52,8 @@ def mine_corpora(
     for number, (name, side) in enumerate((("src", settings.source), ("tgt", settings.target))):
         if settings.seed is not None:
             folder = join(settings.work, f"{name}-seed")
-            plants.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
-    for dataset in (*sentences, *plants):
+            probes.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
+    for dataset in (*sentences, *probes):
         report(f"embed {dataset.url.rsplit('/', 1)[-1]}")
         vectors.append(embed(_embed_settings(settings, dataset, runner), runner, facts=facts, quiet=quiet))
     report("graph")
@@ -66,7 +66,7 @@ def mine_corpora(
     )
     graph = build_graph(graph_settings, runner, quiet=quiet)
     report("mine")
-    pairs = mine(_mine_settings(settings, sentences, plants), runner, quiet=quiet)
+    pairs = mine(_mine_settings(settings, sentences, probes), runner, quiet=quiet)
     return JobResult(sentences[0], sentences[1], graph, pairs)
 
 
@@ -76,11 +76,11 @@ def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | 
     return EmbedSettings(sentences=sentences.url, out=out, accelerator=accelerator_of(runner), **common)
 
 
-def _mine_settings(settings: JobSettings, sentences: list[Dataset], plants: list[Dataset]) -> MineSettings:
+def _mine_settings(settings: JobSettings, sentences: list[Dataset], probes: list[Dataset]) -> MineSettings:
     threshold = settings.threshold
     if settings.seed is not None:
         threshold = threshold.model_copy(update={"seed_pairs": len(read_seed_pairs(settings.seed))})
-    everything = [dataset.url for dataset in (*sentences, *plants)]
+    everything = [dataset.url for dataset in (*sentences, *probes)]
     return MineSettings(
         graph=join(settings.work, "graph"),
         source=everything[0::2],

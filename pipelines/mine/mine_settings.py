@@ -22,7 +22,7 @@ class ThresholdSettings(BaseModel):
     at_least: float | None = Field(default=None, description="keep pairs that score at least this")
     top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
     gold: str | None = Field(default=None, description="true pairs, `source TAB target` by document id or sentence")
-    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by planted seed pairs")
+    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by probe pairs")
     seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
 
     @model_validator(mode="after")
@@ -38,8 +38,8 @@ class MineSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graph: str = Field(description="the folder of a graph dataset")
-    source: list[str] = Field(min_length=1, max_length=2, description="sentences of the source side: corpus, plants")
-    target: list[str] = Field(min_length=1, max_length=2, description="sentences of the target side: corpus, plants")
+    source: list[str] = Field(min_length=1, max_length=2, description="sentences of the source side: corpus, probes")
+    target: list[str] = Field(min_length=1, max_length=2, description="sentences of the target side: corpus, probes")
     out: str = Field(description="the folder of the pairs dataset")
     margin: Margin = Margin.ratio
     retrieval: Retrieval = Retrieval.max
@@ -49,7 +49,7 @@ class MineSettings(BaseModel):
     one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
 
     @model_validator(mode="after")
-    def _plants(self) -> MineSettings:
+    def _probes(self) -> MineSettings:
         if self.threshold.precision is not None and not self.threshold.seed_pairs:
             raise ValueError("a target precision needs seed pairs to calibrate the threshold with")
         return self

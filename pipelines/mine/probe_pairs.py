@@ -8,7 +8,7 @@ import pyarrow as pa
 from encoder.normalise import normalise
 from mining.errors import InputError
 from mining.files import iterate_lines
-from mining.plants import plan_plants
+from mining.probes import plan_probes
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, begin, file_input, shard_name
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.prepare.parts import CLEANING
@@ -29,7 +29,7 @@ def read_seed_pairs(url: str) -> list[tuple[str, str]]:
 def plant(url: str, side: int, corpus: Dataset, lang: str, out: str) -> Dataset:
     """The sentences of one side (0 or 1) that are planted, as a dataset to embed and mine behind `corpus`."""
     pairs = read_seed_pairs(url)
-    plan = plan_plants(len(pairs))
+    plan = plan_probes(len(pairs))
     chosen = plan.targets() if side else plan.sources()
     configuration = {"read": {"lang": lang}, "first_id": corpus.rows, "side": side}
     inputs = [file_input(url), corpus.as_input()]

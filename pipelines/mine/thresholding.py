@@ -1,4 +1,4 @@
-"""The threshold of a mine: fixed, the n best, tuned on gold pairs, or calibrated with planted pairs."""
+"""The threshold of a mine: fixed, the n best, tuned on gold pairs, or calibrated with probe pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mining.calibration import CalibratedCurve, calibrate
 from mining.errors import InputError
 from mining.files import iterate_lines
-from mining.plants import PlantRows, plan_plants
+from mining.probes import ProbeRows, plan_probes
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import Work, open_dataset, write_model
 from pipelines.datasets.sentences import read_shard
@@ -92,11 +92,11 @@ def _calibrated(
     edges: np.ndarray, source: list[str], target: list[str], precision: float, seed_pairs: int
 ) -> tuple[np.ndarray, Figures, Known]:
     corpus = [open_dataset(urls[0], "sentences").rows for urls in (source, target)]
-    plan = plan_plants(seed_pairs)
-    rows: PlantRows = plan.rows(*corpus)
+    plan = plan_probes(seed_pairs)
+    rows: ProbeRows = plan.rows(*corpus)
     sizes = corpus[0] + len(plan.sources()), corpus[1] + len(plan.targets())
     calibration = calibrate(
-        edges["source"], edges["target"], edges["score"], n_src=sizes[0], n_tgt=sizes[1], plants=rows
+        edges["source"], edges["target"], edges["score"], n_src=sizes[0], n_tgt=sizes[1], probes=rows
     )
     point = calibration.threshold_for(precision)
     about: Figures = {"threshold": point.threshold, "precision": point.precision, "recall": point.recall}

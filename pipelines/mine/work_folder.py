@@ -18,12 +18,12 @@ GOLD = "gold.tsv"
 
 
 class Side(NamedTuple):
-    """One side of a mine: the corpus, its vectors, the plants if there were any; None for what is no longer there."""
+    """One side of a mine: the corpus, its vectors, the probes if there were any; None for what is no longer there."""
 
     lang: str
     sentences: Dataset | None
     vectors: Dataset | None
-    plants: Dataset | None
+    probes: Dataset | None
 
 
 class Mine(NamedTuple):
@@ -84,7 +84,7 @@ def open_mine(url: str, workdir: str) -> Mine:
     folder, _, own = url.rstrip("/").rpartition("/")
     folder = (folder or ".") if own.startswith("pairs") else url  # a loop's are by language in one folder
     given = pairs.manifest.request.inputs
-    corpora = 5 if len(given) > 4 else 3  # the graph, two sides with plants or without; gold, a file, comes last
+    corpora = 5 if len(given) > 4 else 3  # the graph, two sides with probes or without; gold, a file, comes last
     graph = _open(given[0], folder, "graph")
     sentences = [_open(entry, folder, "sentences") for entry in given[1:corpora]]
     vectors = [_open(entry, folder, "vectors") for entry in graph.manifest.request.inputs] if graph else []

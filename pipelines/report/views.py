@@ -130,7 +130,7 @@ def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Pan
     lines = []
     if curve is not None and curve.basis == "calibration":
         bounds = (curve.precision_low, curve.precision_high)
-        lines.append(Line("estimate by planted pairs", curve.threshold, curve.precision, *bounds))
+        lines.append(Line("estimate by probe pairs", curve.threshold, curve.precision, *bounds))
     if curve is not None and curve.basis == "gold":
         lines.append(Line("on the gold pairs", curve.threshold, curve.precision))
     if mine.review is not None and mine.review.curve.threshold:
@@ -155,14 +155,14 @@ def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Pan
 def _precision_recall(mine: Mine, gold: Gold | None) -> Panel:
     title, lines = "Precision and recall", {}
     if mine.curve is not None and mine.curve.basis != "none" and mine.curve.threshold:
-        name = "estimate by planted pairs" if mine.curve.basis == "calibration" else "on the gold pairs"
+        name = "estimate by probe pairs" if mine.curve.basis == "calibration" else "on the gold pairs"
         lines[name] = (mine.curve.recall, mine.curve.precision, mine.curve.threshold)
     if gold is not None and (mine.curve is None or mine.curve.basis != "gold"):
         some = thinned(len(gold.curve.threshold))
         columns = (gold.curve.recall, gold.curve.precision, gold.curve.threshold)
         lines["truth, of pairs kept"] = tuple(column[some].tolist() for column in columns)
     if not lines:
-        return Panel("recall", title, "There are neither gold nor planted pairs here, so recall is not known.")
+        return Panel("recall", title, "There are neither gold nor probe pairs here, so recall is not known.")
     return Panel(
         "recall", title, "One point a threshold; the best corner is top right.", charts.precision_recall(lines)
     )
@@ -222,7 +222,7 @@ def _datasets(mine: Mine) -> Iterator[tuple[str, Dataset]]:
     if mine.graph is not None:
         yield "graph", mine.graph
     for side, name in zip(mine.sides, ("source", "target"), strict=True):
-        for what in ("vectors", "sentences", "plants"):
+        for what in ("vectors", "sentences", "probes"):
             dataset = getattr(side, what)
             if dataset is not None:
                 yield f"{name} {what}", dataset

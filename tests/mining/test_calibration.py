@@ -10,7 +10,7 @@ import pytest
 
 from mining.calibration import SEED_DISTANCE, Calibration, calibrate
 from mining.errors import InputError
-from mining.plants import plan_plants
+from mining.probes import plan_probes
 
 
 class Simulation(NamedTuple):
@@ -32,11 +32,11 @@ def simulate(
 ) -> Simulation:
     """Mined corpora: true pairs score around 1.35, false matches around 1.02 with an exponential tail."""
     rng = np.random.default_rng(seed)
-    plan = plan_plants(seeds, seed)
+    plan = plan_probes(seeds, seed)
     n = rows + len(plan.sources())
-    plants = plan.rows(rows, rows)
-    # Row i is a true pair with row i for the first `pairs` corpus rows and for the whole plants.
-    paired = np.concatenate([np.arange(pairs), plants.full[:, 0]])
+    probes = plan.rows(rows, rows)
+    # Row i is a true pair with row i for the first `pairs` corpus rows and for the full probes.
+    paired = np.concatenate([np.arange(pairs), probes.full[:, 0]])
     found = paired[rng.random(len(paired)) < 0.95]
     left_src = rng.permutation(np.setdiff1d(np.arange(n), found))
     left_tgt = rng.permutation(np.setdiff1d(np.arange(n), found))
@@ -44,7 +44,7 @@ def simulate(
     src, tgt = np.concatenate([found, left_src[:count]]), np.concatenate([found, left_tgt[:count]])
     true_scores = rng.normal(1.35, 0.12, len(found)) + seed_bonus * (found >= rows)
     scores = np.concatenate([true_scores, 0.98 + rng.gamma(2.0, 0.03, count)]) * scale + shift
-    result = calibrate(src, tgt, scores.astype(np.float32), n_src=n, n_tgt=n, plants=plants, seed=seed)
+    result = calibrate(src, tgt, scores.astype(np.float32), n_src=n, n_tgt=n, probes=probes, seed=seed)
     corpus = (src < rows) & (tgt < rows)
     return Simulation(result, scores[corpus], (src == tgt)[corpus] & (src[corpus] < pairs), pairs)
 
@@ -73,7 +73,7 @@ def test_threshold_for_a_target(target: float) -> None:
 
 
 def test_naive_precision_would_be_far_off() -> None:
-    """Among plants nearly every match above 1.1 is right; in the corpus two of three are wrong."""
+    """Among probes nearly every match above 1.1 is right; in the corpus two of three are wrong."""
     result, scores, true, _ = simulate(40000, 400)
     assert true[scores >= 1.1].mean() < 0.4
     assert result.at(1.1).precision < 0.45
@@ -118,8 +118,8 @@ def test_above_every_score_nothing_is_kept() -> None:
 
 def test_no_matches_at_all() -> None:
     nothing = np.empty(0, np.int64)
-    plan = plan_plants(80)
-    result = calibrate(nothing, nothing, np.empty(0), n_src=160, n_tgt=160, plants=plan.rows(100, 100))
+    plan = plan_probes(80)
+    result = calibrate(nothing, nothing, np.empty(0), n_src=160, n_tgt=160, probes=plan.rows(100, 100))
     assert len(result.curve.threshold) == 0
     with pytest.raises(InputError, match="no threshold reaches"):
         result.threshold_for(0.5)

@@ -46,14 +46,14 @@ def test_files_share_no_sentence_and_are_not_rewritten(tmp_path: Path) -> None:
     unmined = {"de": made("m", 35) + made("fr", 20), "fr": made("m", 35)}
 
     def write() -> list[Corpora]:
-        return write_corpora(tmp_path, seed, unmined, plants=5)
+        return write_corpora(tmp_path, seed, unmined, probes=5)
 
     german, french = write()
     assert (german.pairs, german.true, french.sentences) == (20, 10, (20, 20))
     known = {identity(line.split("\t")[0]) for c in (german, french) for line in lines(c.train)}
     assert len(known) == 40
     for corpora in (german, french):
-        planted = {identity(line.split("\t")[0]) for line in lines(corpora.plants)}
+        planted = {identity(line.split("\t")[0]) for line in lines(corpora.probes)}
         assert len(planted) == 5
         assert not (known | planted) & {identity(line) for line in lines(corpora.english)}
         assert not known & planted
@@ -64,4 +64,4 @@ def test_files_share_no_sentence_and_are_not_rewritten(tmp_path: Path) -> None:
 
 def test_too_little_text_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="too few sentences in de"):
-        write_corpora(tmp_path, {"de": made("de", 20)}, {"de": []}, plants=5)
+        write_corpora(tmp_path, {"de": made("de", 20)}, {"de": []}, probes=5)

@@ -24,7 +24,7 @@ TINY = QUICK._replace(
     round_epochs=10,
     vocabulary=60,
     table=1024,
-    plants=100,
+    probes=100,
     precision=0.5,
 )
 

@@ -86,7 +86,7 @@ def configuration(folder: Path) -> dict[str, Any]:
         for lang in LANGUAGES
     }
     return {
-        "seed": {"corpora": [{"path": str(folder / "*-en.tsv")}], "pairs": 240, "plants": 80},
+        "seed": {"corpora": [{"path": str(folder / "*-en.tsv")}], "pairs": 240, "probes": 80},
         "text": text,
         "pairs": ["de-en", "fr-en"],
         "train": {

@@ -1,4 +1,4 @@
-"""The seed: drawn evenly and once, plants apart, nothing of an evaluation file."""
+"""The seed: drawn evenly and once, probes apart, nothing of an evaluation file."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from encoder.data.corpora import CorpusSettings
 from encoder.data.exclusion import exclusion_key
 from mining.errors import InputError
 from pipelines.loop.loop_settings import SeedSettings
-from pipelines.loop.seed_bitext import even_shares, make_seed, plants_path, seed_keys, trained_path
+from pipelines.loop.seed_bitext import even_shares, make_seed, probes_path, seed_keys, trained_path
 
 PAIRS = ("de-en", "fr-en")
 
@@ -20,7 +20,7 @@ def settings(tmp_path: Path) -> SeedSettings:
         (tmp_path / f"en-{lang}.tsv").write_text("".join(lines) + f"en word0\t{lang} wort0\n")
     (tmp_path / "nway.jsonl").write_text('{"en": "all  three", "de": "alle drei", "fr": "tous trois"}\n')
     paths = (str(tmp_path / "en-*.tsv"), str(tmp_path / "nway.jsonl"))
-    return SeedSettings(corpora=tuple(CorpusSettings(path=path) for path in paths), pairs=260, plants=80)
+    return SeedSettings(corpora=tuple(CorpusSettings(path=path) for path in paths), pairs=260, probes=80)
 
 
 def lines(path: Path) -> list[list[str]]:
@@ -32,7 +32,7 @@ def test_evenly_and_apart(settings: SeedSettings, tmp_path: Path) -> None:
     record = make_seed(settings, PAIRS, folder, frozenset({exclusion_key("EN WORD5")}), 0)
     assert record.pairs == {"de-en": 140, "fr-en": 120}  # fr has 200 and no more: 81 of 201 are planted or excluded
     for pair in PAIRS:
-        trained, planted = lines(trained_path(folder, pair)), lines(plants_path(folder, pair))
+        trained, planted = lines(trained_path(folder, pair)), lines(probes_path(folder, pair))
         assert (len(trained), len(planted)) == (record.pairs[pair], 80)
         source, target = pair.split("-")
         assert all(
@@ -54,15 +54,15 @@ def test_the_same_seed_is_drawn_again_and_another_is_another(settings: SeedSetti
 def test_weights_say_how_often(settings: SeedSettings, tmp_path: Path) -> None:
     heavy, light = settings.corpora
     weighed = settings.model_copy(
-        update={"corpora": (heavy.model_copy(update={"weight": 1e-9}), light), "pairs": 4, "plants": 80}
+        update={"corpora": (heavy.model_copy(update={"weight": 1e-9}), light), "pairs": 4, "probes": 80}
     )
     make_seed(weighed, PAIRS, tmp_path / "seed", frozenset(), 0)
-    planted = lines(plants_path(tmp_path / "seed", "de-en"))
+    planted = lines(probes_path(tmp_path / "seed", "de-en"))
     assert planted[0] == ["alle drei", "all three"]  # first of all that were drawn
 
 
 def test_too_little_seed(settings: SeedSettings, tmp_path: Path) -> None:
-    greedy = settings.model_copy(update={"plants": 250})
+    greedy = settings.model_copy(update={"probes": 250})
     with pytest.raises(InputError, match="fr-en: the seed has 201 pairs, but 250 of them are to be planted"):
         make_seed(greedy, PAIRS, tmp_path / "seed", frozenset(), 0)
     assert not (tmp_path / "seed").exists()

@@ -81,7 +81,7 @@ def test_gold_and_curves_are_drawn_where_they_are(tmp_path: Path) -> None:
     page = Path(write_report(str(demo))).read_text()
     assert data_of(page, "pairs-0")["right"] == [True] * 30 + [False] * 10
     drawn = json.dumps(data_of(page, "charts")["0"]["charts"]["precision"])
-    assert "estimate by planted pairs" in drawn and "truth, of pairs kept" in drawn
+    assert "estimate by probe pairs" in drawn and "truth, of pairs kept" in drawn
     assert "recall" in data_of(page, "charts")["0"]["charts"]
     assert "75.0%" in page, "30 of 40 are right"
     assert "en-fr" in page

@@ -1,4 +1,4 @@
-"""Plants: the plan, the rows, and sorting matches by what they tell."""
+"""Probes: the plan, the rows, and sorting matches by what they tell."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.plants import PlantRows, gather, plan_plants
+from mining.probes import ProbeRows, gather, plan_probes
 
 
 def test_plan_uses_every_seed_pair_once_and_repeats_itself() -> None:
-    plan = plan_plants(101, seed=3)
+    plan = plan_probes(101, seed=3)
     assert sorted(np.concatenate(plan).tolist()) == list(range(101))
     assert [len(part) for part in plan] == [50, 25, 26]
-    for ours, again in zip(plan, plan_plants(101, seed=3), strict=True):
+    for ours, again in zip(plan, plan_probes(101, seed=3), strict=True):
         np.testing.assert_array_equal(ours, again)
 
 
-def test_rows_of_appended_plants() -> None:
-    plan = plan_plants(100)
+def test_rows_of_appended_probes() -> None:
+    plan = plan_probes(100)
     rows = plan.rows(1000, 2000)
     sources, targets = plan.sources(), plan.targets()
     for source, target in rows.full:
@@ -29,34 +29,34 @@ def test_rows_of_appended_plants() -> None:
 
 def test_too_few() -> None:
     with pytest.raises(InputError, match="79 seed pairs are too few"):
-        plan_plants(79)
-    few = PlantRows(np.zeros((1, 2), np.int64), np.array([1]), np.array([1]))
+        plan_probes(79)
+    few = ProbeRows(np.zeros((1, 2), np.int64), np.array([1]), np.array([1]))
     with pytest.raises(InputError, match="needs 20 pairs"):
         gather(np.array([0]), np.array([0]), np.array([1.0]), 2, 2, few)
 
 
 def test_every_match_goes_where_it_belongs() -> None:
-    plan = plan_plants(80)  # 40 whole, 20 sources, 20 targets
+    plan = plan_probes(80)  # 40 whole, 20 sources, 20 targets
     rows = plan.rows(10, 10)
     matches = {
         (0, 0): 0.1,  # corpus with corpus
-        (10, 10): 0.2,  # a whole pair found
-        (11, 12): 0.3,  # two whole pairs crossed with each other: says nothing
-        (12, 1): 0.4,  # a planted source crossed with the corpus
-        (50, 2): 0.5,  # a lone source with the corpus
-        (3, 50): 0.6,  # a lone target with the corpus
-        (51, 51): 0.7,  # two lone plants: says nothing
-        (52, 13): 0.8,  # a lone source with a whole pair's target: says nothing
+        (10, 10): 0.2,  # a full pair found
+        (11, 12): 0.3,  # two full pairs mismatched with each other: says nothing
+        (12, 1): 0.4,  # a planted source mismatched with the corpus
+        (50, 2): 0.5,  # a one-sided source with the corpus
+        (3, 50): 0.6,  # a one-sided target with the corpus
+        (51, 51): 0.7,  # two one-sided probes: says nothing
+        (52, 13): 0.8,  # a one-sided source with a full pair's target: says nothing
     }
     src, tgt = np.array(list(matches)).T
     evidence = gather(src, tgt, np.array(list(matches.values())), 70, 70, rows)
     assert evidence.corpus.tolist() == [0.1]
-    assert evidence.found.tolist() == [0.2]
-    assert evidence.crossed.tolist() == [0.4]
-    assert evidence.lone.tolist() == [0.5, 0.6]
+    assert evidence.full.tolist() == [0.2]
+    assert evidence.mismatched.tolist() == [0.4]
+    assert evidence.one_sided.tolist() == [0.5, 0.6]
     assert evidence.sizes == (10, 10, 40, 20, 20)
 
 
 def test_rows_outside() -> None:
     with pytest.raises(ValueError, match="outside"):
-        gather(np.array([0]), np.array([0]), np.array([1.0]), 20, 20, plan_plants(80).rows(10, 10))
+        gather(np.array([0]), np.array([0]), np.array([1.0]), 20, 20, plan_probes(80).rows(10, 10))

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from mining.errors import InputError
 
-MIN_PLANTS = 20
+MIN_PROBES = 20
 
 
-class PlantPlan(NamedTuple):
-    """Which seed pairs are planted whole, and of which only the source or only the target sentence."""
+class ProbePlan(NamedTuple):
+    """Which seed pairs are planted in full, and of which only the source or only the target sentence."""
 
     full: NDArray[np.int64]
     source_only: NDArray[np.int64]
@@ -27,37 +27,37 @@ class PlantPlan(NamedTuple):
         """The seed pairs whose target sentence is planted, in the order to append them to the target corpus."""
         return np.concatenate([self.full, self.target_only])
 
-    def rows(self, n_src: int, n_tgt: int) -> PlantRows:
-        """Where the plants are when they are appended to corpora of these sizes."""
+    def rows(self, n_src: int, n_tgt: int) -> ProbeRows:
+        """Where the probes are when they are appended to corpora of these sizes."""
         whole = np.arange(len(self.full))
-        return PlantRows(
+        return ProbeRows(
             full=np.stack([n_src + whole, n_tgt + whole], axis=1),
             source_only=n_src + len(whole) + np.arange(len(self.source_only)),
             target_only=n_tgt + len(whole) + np.arange(len(self.target_only)),
         )
 
 
-class PlantRows(NamedTuple):
-    """Where the plants are among the rows that were mined."""
+class ProbeRows(NamedTuple):
+    """Where the probes are among the rows that were mined."""
 
     full: NDArray[np.int64]  # (f, 2): source row, target row
     source_only: NDArray[np.int64]
     target_only: NDArray[np.int64]
 
 
-def plan_plants(pairs: int, seed: int = 0) -> PlantPlan:
+def plan_probes(pairs: int, seed: int = 0) -> ProbePlan:
     """Half of the seed pairs whole, a quarter with the source only, a quarter with the target only, at random."""
-    if pairs < 4 * MIN_PLANTS:
+    if pairs < 4 * MIN_PROBES:
         raise InputError(
-            f"{pairs} seed pairs are too few to calibrate a threshold; {4 * MIN_PLANTS} or more are needed"
+            f"{pairs} seed pairs are too few to calibrate a threshold; {4 * MIN_PROBES} or more are needed"
         )
     order = np.random.default_rng(seed).permutation(pairs)
     full, source_only, target_only = np.split(order, [pairs // 2, pairs // 2 + pairs // 4])
-    return PlantPlan(np.sort(full), np.sort(source_only), np.sort(target_only))
+    return ProbePlan(np.sort(full), np.sort(source_only), np.sort(target_only))
 
 
 class Sizes(NamedTuple):
-    """How many sentences could have made a match: those of the corpora, and the plants."""
+    """How many sentences could have made a match: those of the corpora, and the probes."""
 
     src: int
     tgt: int
@@ -70,20 +70,20 @@ class Evidence(NamedTuple):
     """The scores of each kind of match."""
 
     corpus: NDArray[np.float64]
-    found: NDArray[np.float64]  # pairs planted whole, matched with each other
-    lone: NDArray[np.float64]  # lone plants matched with a corpus sentence
-    crossed: NDArray[np.float64]  # sentences of whole pairs matched with a corpus sentence
+    full: NDArray[np.float64]  # pairs planted in full, matched with each other
+    one_sided: NDArray[np.float64]  # one-sided probes matched with a corpus sentence
+    mismatched: NDArray[np.float64]  # sentences of full pairs matched with a corpus sentence
     sizes: Sizes
 
 
 def gather(
-    src: NDArray, tgt: NDArray, scores: NDArray[np.float64], n_src: int, n_tgt: int, plants: PlantRows
+    src: NDArray, tgt: NDArray, scores: NDArray[np.float64], n_src: int, n_tgt: int, probes: ProbeRows
 ) -> Evidence:
-    """Sort the matches of corpora mined with plants in them by what they tell."""
-    full = np.asarray(plants.full, np.int64).reshape(-1, 2)
-    lone_src, lone_tgt = np.asarray(plants.source_only, np.int64), np.asarray(plants.target_only, np.int64)
-    if len(full) < MIN_PLANTS or len(lone_src) + len(lone_tgt) < MIN_PLANTS:
-        raise InputError(f"a calibration needs {MIN_PLANTS} pairs planted whole and as many lone sentences, or more")
+    """Sort the matches of corpora mined with probes in them by what they tell."""
+    full = np.asarray(probes.full, np.int64).reshape(-1, 2)
+    lone_src, lone_tgt = np.asarray(probes.source_only, np.int64), np.asarray(probes.target_only, np.int64)
+    if len(full) < MIN_PROBES or len(lone_src) + len(lone_tgt) < MIN_PROBES:
+        raise InputError(f"a calibration needs {MIN_PROBES} pairs planted in full and as many one-sided ones, or more")
     src_full, tgt_full = (_places(size, rows) for size, rows in ((n_src, full[:, 0]), (n_tgt, full[:, 1])))
     src_lone, tgt_lone = _places(n_src, lone_src) >= 0, _places(n_tgt, lone_tgt) >= 0
     src_corpus, tgt_corpus = ~src_lone & (src_full < 0), ~tgt_lone & (tgt_full < 0)
@@ -92,9 +92,9 @@ def gather(
     one_corpus = src_corpus[src] != tgt_corpus[tgt]
     return Evidence(
         corpus=scores[src_corpus[src] & tgt_corpus[tgt]],
-        found=scores[own],
-        lone=scores[one_corpus & (src_lone[src] | tgt_lone[tgt])],
-        crossed=scores[one_corpus & ((src_full[src] >= 0) | (tgt_full[tgt] >= 0))],
+        full=scores[own],
+        one_sided=scores[one_corpus & (src_lone[src] | tgt_lone[tgt])],
+        mismatched=scores[one_corpus & ((src_full[src] >= 0) | (tgt_full[tgt] >= 0))],
         sizes=Sizes(int(src_corpus.sum()), int(tgt_corpus.sum()), len(full), len(lone_src), len(lone_tgt)),
     )
 
