@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol, cast
 
 import xxhash
 import yaml
-from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
@@ -24,6 +23,8 @@ from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
+from mining.files import atomic_path
+from mining.paths import resolve
 
 VERSION = 1
 CONFIG, WEIGHTS, SUBWORD, METRICS, FINGERPRINT = (
@@ -74,20 +75,16 @@ def save_checkpoint(
 ) -> str:
     """Write the folder and return its fingerprint; a checkpoint already there stays whole until the new one is."""
     folder = Path(folder)
-    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:12]}.tmp")
+    if folder.exists() and not (folder / CONFIG).exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds something that is not a checkpoint; choose another folder")
     try:
-        temporary.mkdir(parents=True)
-        fingerprint = _write(temporary, model, settings, subword_path, metrics)
-        _swap(temporary, folder)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or error
+        with atomic_path(folder) as temporary:
+            temporary.mkdir()
+            return _write(temporary, model, settings, subword_path, metrics)
+    except (InputError, SafetensorError) as error:
         raise InputError(
-            f"{folder}: the checkpoint cannot be saved ({reason}); free some space or choose another folder, "
-            "an earlier checkpoint there is intact"
+            f"{error}; free some space or choose another folder, an earlier checkpoint there is intact"
         ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return fingerprint
 
 
 def _write(
@@ -111,31 +108,6 @@ def _write(
     fingerprint = content_fingerprint(folder)
     (folder / FINGERPRINT).write_text(fingerprint + "\n")
     return fingerprint
-
-
-def _swap(temporary: Path, folder: Path) -> None:
-    if not folder.exists():
-        temporary.rename(folder)
-        return
-    if not (folder / CONFIG).exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} holds something that is not a checkpoint; choose another folder")
-    old = temporary.with_suffix(".old")
-    folder.rename(old)
-    try:
-        temporary.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old)
-
-
-def restore_checkpoint(folder: Path) -> None:
-    """Put a checkpoint back in its place that a kill left aside between the two renames of a save."""
-    aside = list(folder.parent.glob(f".{folder.name}.*.old"))
-    if aside and not folder.exists():
-        aside.pop().rename(folder)
-    for old in aside:
-        shutil.rmtree(old)
 
 
 def content_fingerprint(folder: Path) -> str:
@@ -222,7 +194,7 @@ def _rebuild(
 
 def local_copy(url: str) -> Path:
     """A path on this machine; a remote folder is copied once into the cache and again when its fingerprint changed."""
-    filesystem, remote = url_to_fs(url)
+    filesystem, remote = resolve(url)
     if "file" in filesystem.protocol:
         return Path(remote)
     try:

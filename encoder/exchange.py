@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -28,6 +27,7 @@ from encoder.models.transformer import NORM_EPS
 from encoder.standard_tokenizer import standard_tokenizer
 from encoder.text import TextEncoder
 from mining.errors import InputError
+from mining.files import atomic_path
 
 Format = Literal["sentence-transformers", "huggingface"]
 _INNER = "0_Twinlode"  # the checkpoint inside a folder that needs twinlode to be loaded
@@ -173,14 +173,6 @@ def _write_folder(out: Path, write: Callable[[Path], Any]) -> None:
     """Fill a temporary sibling, then give it its name; what stands there already is never overwritten."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists already; choose a new folder")
-    temporary = out.with_name(f".{out.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        temporary.mkdir(parents=True)
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
         write(temporary)
-        if out.exists():
-            out.rmdir()
-        temporary.rename(out)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -22,6 +20,7 @@ from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
 from encoder.words import WordTable
 from mining.errors import InputError
+from mining.files import atomic_writer
 
 PAD_ID, UNK_ID = 0, 1
 SPACE_PIECE = "\u2581"
@@ -82,7 +81,8 @@ def train_subword(
         )
     except RuntimeError as error:
         raise _advice(error, settings, len(sample), len(languages)) from None
-    _write(Path(out), model.getvalue())
+    with atomic_writer(str(out)) as stream:
+        stream.write(model.getvalue())
 
 
 def _advice(error: RuntimeError, settings: SubwordSettings, sentences: int, languages: int) -> Exception:
@@ -97,18 +97,6 @@ def _advice(error: RuntimeError, settings: SubwordSettings, sentences: int, lang
             f"set it to {int(found[1]) - languages} or more, or lower character_coverage"
         )
     return error
-
-
-def _write(out: Path, model: bytes) -> None:
-    temporary = out.with_name(f"{out.name}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(model)
-        temporary.replace(out)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
 
 
 class Subword:

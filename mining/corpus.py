@@ -13,6 +13,7 @@ import xxhash
 
 from mining.errors import InputError
 from mining.files import iterate_lines
+from mining.paths import require_file
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Repeats(NamedTuple):
 
 
 def scan(url: str) -> Lines:
-    """Hash every line; an empty text is an error."""
+    """Hash every line; an empty text is an error, and so is a pipe, which could not be read again."""
+    require_file(url)
     return scan_texts(iterate_lines(url), url)
 
 

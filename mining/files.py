@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
 import io
 import lzma
 import os
+import shutil
 import uuid
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
-import fsspec
-import pyarrow as pa
-from fsspec.core import url_to_fs
+import zstandard
 
+from mining.decompression import Decompressed
+from mining.encodings import Utf8Check, likely_encoding, require_no_mark
 from mining.errors import InputError
+from mining.paths import compression_of, local_path, open_url, resolve
 
-# What truncated or corrupt compressed data raises, depending on the codec.
-_READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
-
-
-def resolve(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The filesystem of a URL and the path in it; one that is unknown or not installed is one sentence."""
-    try:
-        filesystem, path = url_to_fs(url)
-    except (ValueError, ImportError) as error:
-        raise InputError(f"{url}: cannot be opened ({error})") from None
-    return filesystem, path
-
-
-def local_path(url: str) -> str | None:
-    """The path of a file on this machine's disk, or None for a remote URL."""
-    filesystem, path = resolve(url)
-    return path if "file" in filesystem.protocol else None
-
-
-def exists(url: str) -> bool:
-    filesystem, path = resolve(url)
-    return bool(filesystem.exists(path))
+# Equal content makes equal files: gzip would store the time and the temporary name.
+_WRITERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    "gz": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0),
+    "bz2": lambda raw: bz2.BZ2File(raw, "wb"),
+    "xz": lambda raw: lzma.LZMAFile(raw, "wb"),  # noqa: SIM115 - the caller closes it
+    "zst": lambda raw: zstandard.ZstdCompressor().stream_writer(raw, closefd=False),
+}
 
 
 def read_lines(url: str) -> list[str]:
@@ -49,38 +38,68 @@ def read_lines(url: str) -> list[str]:
 
 def iterate_lines(url: str) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file; a bad byte or a truncated archive names its line."""
+    for number, line in enumerate(_raw_lines(url), 1):
+        try:
+            yield line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            encoding = likely_encoding(line)
+            looks = f"which looks like {encoding}" if encoding else f"byte {error.start + 1} of the line"
+            raise InputError(
+                f"{url}, line {number}: not valid UTF-8 ({looks}); convert the file, for example by `iconv "
+                f"-f {encoding or 'ENCODING'} -t UTF-8`"
+            ) from None
+
+
+def readable_lines(url: str) -> Iterator[str | None]:
+    """`iterate_lines` with None for a line that is not UTF-8; too many of them are an error."""
+    check = Utf8Check(url)
+    number = 0
+    for number, line in enumerate(_raw_lines(url), 1):
+        try:
+            text = line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            check.add(line, number)
+            yield None
+        else:
+            yield text
+    check.finish(number)
+
+
+def _raw_lines(url: str) -> Iterator[bytes]:
+    """Lines with their ends; the byte-order mark of UTF-8 is left out, and that of another encoding an error."""
     number = 0
     try:
         with open_decompressed(url) as stream:
-            for number, line in enumerate(stream, 1):  # noqa: B007 - the error below names it
-                yield line.decode("utf-8").rstrip("\r\n")
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{url}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{url} is a folder; a text file is needed") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{url}, line {number}: not valid UTF-8 (byte {error.start + 1} of the line); "
-            "convert the file, for example with iconv"
-        ) from None
-    except _READ_ERRORS as error:
+            for number, line in enumerate(stream, 1):
+                if number == 1:
+                    require_no_mark(line, url)
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                yield line
+    except OSError as error:
         raise InputError(f"{url}: cannot be read after line {number} ({error})") from None
 
 
 @contextmanager
 def open_decompressed(url: str) -> Iterator[IO[bytes]]:
-    """The decompressed bytes of a file (gz, bz2, xz, zst by extension)."""
-    resolve(url)
-    compression = fsspec.utils.infer_compression(url)
-    if compression != "zstd":
-        with fsspec.open(url, "rb", compression=compression) as stream:
-            yield cast(IO[bytes], stream)
-        return
-    # fsspec's zstd stream has no lines and takes a truncated file for a complete one; Arrow's does not.
-    with fsspec.open(url, "rb") as raw, pa.PythonFile(raw, mode="r") as source:
-        yield io.BufferedReader(pa.CompressedInputStream(source, "zstd"), 1 << 20)
+    """The decompressed bytes of a file (gz, bz2, xz, zst by extension); `Damaged` where it is cut off or corrupt."""
+    codec = compression_of(url)
+    with open_binary(url) as raw:
+        yield raw if codec is None else io.BufferedReader(Decompressed(raw, codec), 1 << 18)
+
+
+@contextmanager
+def open_binary(url: str) -> Iterator[IO[bytes]]:
+    """A binary stream of a file or URL; what cannot be opened is one sentence."""
+    try:
+        stream = open_url(url)
+    except FileNotFoundError:
+        raise InputError(f"{url}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{url} is a folder; a file is needed") from None
+    except OSError as error:
+        raise InputError(f"{url}: cannot be read ({error.strerror or error})") from None
+    with stream:
+        yield stream
 
 
 @contextmanager
@@ -125,14 +144,9 @@ class _Target:
         with self.filesystem.open(self.temporary, "wb") as raw:
             if compression is None:
                 yield raw
-                return
-            if compression == "zstd":
-                # Closing Arrow's stream is what writes the last frame; fsspec's zstd writer leaves that out.
-                with pa.PythonFile(raw, mode="w") as sink, pa.CompressedOutputStream(sink, "zstd") as stream:
-                    yield cast(IO[bytes], stream)
-                return
-            with fsspec.compression.compr[compression](raw, mode="w") as stream:
-                yield stream
+            else:
+                with _WRITERS[compression](raw) as stream:
+                    yield stream
 
     def move(self) -> None:
         if "file" in self.filesystem.protocol:
@@ -163,7 +177,7 @@ def atomic_text(url: str) -> Iterator[io.TextIOWrapper]:
 @contextmanager
 def atomic_texts(urls: list[str]) -> Iterator[list[io.TextIOWrapper]]:
     """`atomic_group` for UTF-8 text with Unix line ends, all compressed by the extension of the first."""
-    with atomic_group(urls, compression=fsspec.utils.infer_compression(urls[0])) as streams:
+    with atomic_group(urls, compression=compression_of(urls[0])) as streams:
         texts: list[io.TextIOWrapper] = [io.TextIOWrapper(stream, encoding="utf-8", newline="\n") for stream in streams]
         try:
             yield texts
@@ -173,16 +187,49 @@ def atomic_texts(urls: list[str]) -> Iterator[list[io.TextIOWrapper]]:
 
 
 @contextmanager
-def open_binary(url: str) -> Iterator[IO[bytes]]:
-    """A binary stream of a file or URL; a missing file is one sentence."""
-    resolve(url)
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A path beside `path` for a file or a folder, which gets that name only when the block ends well.
+
+    What is there already stays whole until then; a kill between the two renames of a folder leaves it aside, under
+    a hidden name that `restore_folder` knows.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        with fsspec.open(url, "rb") as stream:
-            yield cast(IO[bytes], stream)
-    except FileNotFoundError:
-        raise InputError(f"{url}: no such file") from None
-    except (IsADirectoryError, PermissionError) as error:
-        raise InputError(f"{url}: cannot be read ({error.strerror})") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        if path.is_dir():
+            _swap_folders(temporary, path)
+        else:
+            temporary.replace(path)
+    except OSError as error:
+        if error.filename is not None and path.parent not in Path(error.filename).parents:
+            raise
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def _swap_folders(temporary: Path, folder: Path) -> None:
+    old = temporary.with_suffix(".old")
+    folder.rename(old)
+    try:
+        temporary.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)
+
+
+def restore_folder(folder: Path) -> None:
+    """Put a folder back in its place that a kill left aside between the two renames of `atomic_path`."""
+    aside = list(folder.parent.glob(f".{folder.name}.*.old"))
+    if aside and not folder.exists():
+        aside.pop().rename(folder)
+    for old in aside:
+        shutil.rmtree(old)
 
 
 def require_writable(url: str) -> None:

@@ -7,19 +7,18 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import IO
 
-import fsspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mining.errors import InputError
-from mining.files import atomic_text, atomic_texts, atomic_writer, iterate_lines, open_decompressed
+from mining.files import atomic_text, atomic_texts, atomic_writer, iterate_lines, open_binary
 from mining.pairs import REJECTED_SCHEMA, SCHEMA, conform, peek, rebatch
+from mining.paths import extension, split_compression
 from mining.tmx import read_tmx, write_tmx
 
 # Everything that some tool takes for the end of a line or a column.
 _BREAKS = "[\t\n\r\x0b\x0c\x1c-\x1e\u0085\u2028\u2029]"
-_COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
 
 
 class Format(StrEnum):
@@ -34,10 +33,8 @@ class Format(StrEnum):
 
 def format_of(url: str) -> Format:
     """The format that the extension names, whatever the compression behind it."""
-    stem = _split_compression(url)[0]
-    name, _, extension = stem.rsplit("/", 1)[-1].lower().rpartition(".")
-    if name and extension in set(Format) - {Format.MOSES}:
-        return Format(extension)
+    if (name := extension(url)) in set(Format) - {Format.MOSES}:
+        return Format(name)
     raise InputError(
         f"{url}: the extension names no pair format; use .parquet, .tsv, .jsonl or .tmx (with .gz, .zst, .xz or .bz2 "
         "behind it if wanted), or give the format, which is the only way to ask for moses"
@@ -46,7 +43,7 @@ def format_of(url: str) -> Format:
 
 def check_format(url: str, kind: Format, src_lang: str | None, tgt_lang: str | None) -> list[str]:
     """The files that `write_pairs` will write, or an error when it cannot."""
-    if kind is Format.PARQUET and _split_compression(url)[1]:
+    if kind is Format.PARQUET and split_compression(url)[1]:
         raise InputError(f"{url}: Parquet is compressed inside; leave out the extension behind .parquet")
     if kind is Format.MOSES:
         return list(moses_urls(url, *_both_languages(url, kind, src_lang, tgt_lang)))
@@ -93,30 +90,16 @@ def read_pairs(
         yield from _read_jsonl(url)
     elif kind is Format.MOSES:
         yield from _read_moses(url, *_both_languages(url, kind, src_lang, tgt_lang))
+    elif kind is Format.TMX:
+        yield from read_tmx(url, src_lang, tgt_lang)
     else:
-        try:
-            if kind is Format.PARQUET:
-                yield from _read_parquet(url)
-            else:
-                with open_decompressed(url) as stream:
-                    yield from read_tmx(stream, url, src_lang, tgt_lang)
-        except FileNotFoundError:
-            raise InputError(f"{url}: no such file") from None
-        except (OSError, EOFError, pa.ArrowException) as error:
-            raise InputError(f"{url}: cannot be read ({error})") from None
+        yield from _read_parquet(url)
 
 
 def moses_urls(prefix: str, src_lang: str, tgt_lang: str) -> tuple[str, str]:
     """The two files of a Moses pair; a compression extension stays at the end: `out.gz` is `out.de.gz`, `out.en.gz`."""
-    stem, compression = _split_compression(prefix)
+    stem, compression = split_compression(prefix)
     return f"{stem}.{src_lang}{compression}", f"{stem}.{tgt_lang}{compression}"
-
-
-def _split_compression(url: str) -> tuple[str, str]:
-    for extension in _COMPRESSIONS:
-        if url.lower().endswith(extension):
-            return url[: -len(extension)], url[-len(extension) :]
-    return url, ""
 
 
 def _both_languages(url: str, kind: Format, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
@@ -139,9 +122,12 @@ def _write_parquet(url: str, tables: Iterator[pa.Table]) -> int:
 
 
 def _read_parquet(url: str) -> Iterator[pa.RecordBatch]:
-    with fsspec.open(url, "rb") as stream:
-        for batch in pq.ParquetFile(stream).iter_batches():
-            yield from conform(batch).to_batches()
+    try:
+        with open_binary(url) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches():
+                yield from conform(batch).to_batches()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{url}: cannot be read ({error})") from None
 
 
 def _write_tsv(stream: IO[str], tables: Iterable[pa.Table]) -> int:

@@ -11,12 +11,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 
-from mining.errors import InputError
 from mining.pairs import REJECTED_SCHEMA, SCHEMA, peek, rebatch
+from mining.translation_units import Variant, iterate_units, local_name
 
 # XML 1.0 has no way to write these, not even escaped.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _UNIT_PROPS = ("score", "cosine", "directions", "reason")
 _SIDE_PROPS = ("id", "source", "line")
 _TYPES = {field.name: field.type for field in REJECTED_SCHEMA}
@@ -39,18 +38,14 @@ def write_tmx(stream: IO[str], tables: Iterable[pa.Table], src_lang: str, tgt_la
     return count
 
 
-def read_tmx(
-    stream: IO[bytes], name: str, src_lang: str | None = None, tgt_lang: str | None = None
-) -> Iterator[pa.RecordBatch]:
+def read_tmx(url: str, src_lang: str | None = None, tgt_lang: str | None = None) -> Iterator[pa.RecordBatch]:
     """Record batches of pairs; without languages the first two segments of each unit are source and target.
 
     Units without a segment in each of the two languages are left out, as TMX files of many languages have them.
     """
-    try:
-        first, rows = peek(_read_units(stream, src_lang, tgt_lang))
-        yield from rebatch(rows, REJECTED_SCHEMA if first and "reason" in first else SCHEMA)
-    except ElementTree.ParseError as error:
-        raise InputError(f"{name}: not a readable TMX file ({error})") from None
+    found = (_row(unit, variants, src_lang, tgt_lang) for unit, variants in iterate_units(url))
+    first, rows = peek(row for row in found if row is not None)
+    yield from rebatch(rows, REJECTED_SCHEMA if first and "reason" in first else SCHEMA)
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, str]]:
@@ -81,49 +76,33 @@ def _content(text: str) -> str:
     return escape(_ILLEGAL.sub("", text), {"\r": "&#13;"})
 
 
-def _read_units(stream: IO[bytes], src_lang: str | None, tgt_lang: str | None) -> Iterator[dict[str, object]]:
-    events = ElementTree.iterparse(stream, events=("start", "end"))
-    parents: list[ElementTree.Element] = []
-    for event, element in events:
-        if event == "start":
-            parents.append(element)
-            continue
-        parents.pop()
-        if element.tag == "tu":
-            row = _row(element, src_lang, tgt_lang)
-            if row is not None:
-                yield row
-            parents[-1].remove(element)
-
-
-def _row(unit: ElementTree.Element, src_lang: str | None, tgt_lang: str | None) -> dict[str, object] | None:
-    variants = unit.findall("tuv")
+def _row(
+    unit: ElementTree.Element, variants: list[Variant], src_lang: str | None, tgt_lang: str | None
+) -> dict[str, object] | None:
     source = _pick(variants, src_lang, 0)
     target = _pick(variants, tgt_lang, 1)
     if source is None or target is None:
         return None
     row: dict[str, object] = _read_props(unit, _UNIT_PROPS)
     for side, variant in (("src", source), ("tgt", target)):
-        row |= _read_props(variant, _SIDE_PROPS, f"{side}_")
-        segment = variant.find("seg")
-        row[f"{side}_text"] = "" if segment is None else "".join(segment.itertext())
+        row |= _read_props(variant.element, _SIDE_PROPS, f"{side}_")
+        row[f"{side}_text"] = variant.text
     return row
 
 
-def _pick(variants: list[ElementTree.Element], language: str | None, place: int) -> ElementTree.Element | None:
+def _pick(variants: list[Variant], language: str | None, place: int) -> Variant | None:
     if language is None:
         return variants[place] if len(variants) > place else None
     wanted = language.lower()
-    codes = [(variant.get(_LANGUAGE) or variant.get("lang") or "").lower() for variant in variants]
-    exact = [variant for variant, code in zip(variants, codes, strict=True) if code == wanted]
-    regional = [variant for variant, code in zip(variants, codes, strict=True) if code.split("-")[0] == wanted]
+    exact = [variant for variant in variants if variant.language.lower() == wanted]
+    regional = [variant for variant in variants if variant.language.lower().split("-")[0] == wanted]
     return next(iter(exact + regional), None)
 
 
 def _read_props(element: ElementTree.Element, names: tuple[str, ...], prefix: str = "") -> dict[str, object]:
     """Our own properties; those of other tools, or of the wrong type, are not ours to judge."""
     found: dict[str, object] = {}
-    for prop in element.findall("prop"):
+    for prop in (child for child in element if local_name(child) == "prop"):
         name = prefix + (prop.get("type") or "")
         if name.removeprefix(prefix) in names:
             try:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 
 from mining.errors import InputError
-from mining.files import atomic_writer, local_path
+from mining.files import atomic_writer
+from mining.paths import local_path, open_url
 from mining.top_k import norms
 
 DTYPES = {"float16": np.float16, "float32": np.float32}
@@ -118,7 +118,7 @@ def _on_disk(url: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="twinlode-") as folder:
         copy = Path(folder) / "vectors"
         try:
-            with fsspec.open(url, "rb") as source, copy.open("wb") as target:
+            with open_url(url) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, 16 << 20)
         except FileNotFoundError:
             raise InputError(f"{url}: no such file") from None

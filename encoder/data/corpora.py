@@ -6,20 +6,18 @@ import re
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from fsspec.core import url_to_fs
 from pydantic import Field, field_validator, model_validator
 
 from encoder.languages import canonical
 from encoder.settings import Settings
-from encoder.urls import found_url, own_name
 from mining.errors import InputError
+from mining.paths import COMPRESSIONS, extension, matching, own_name
 
 # text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
 # files that translate each other line by line; nli-pairs: entailments alone.
 Format = Literal[
     "tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx", "text", "nway", "nli", "nli-parallel", "nli-pairs"
 ]
-_COMPRESSION = r"(?:\.(?:gz|bz2|xz|zst))?"
 _ONE_LANGUAGE = ("text", "nli", "nli-pairs", "nli-parallel")
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
@@ -117,14 +115,14 @@ def find_files(data: DataSettings) -> list[CorpusFile]:
 def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     if corpus.format == "moses":
         return [_moses_pair(number, corpus)]
-    paths = expand(corpus.path)
+    paths = matching(corpus.path)
     if not paths:
         raise InputError(f"{corpus.path}: no such file; paths in a configuration start from the current folder")
     if corpus.format == "nli-parallel":
         return [CorpusFile(number, tuple(paths), corpus.format, None, None)]
     files = []
     for path in paths:
-        kind = corpus.format or format_of(path)
+        kind = corpus.format or corpus_format(path)
         langs = corpus.langs or (None if kind in _ONE_LANGUAGE else _languages_in_name(path))
         if langs is None and kind in ("tsv", "parquet"):
             raise InputError(f"{path}: which languages? Add `langs: [en, de]` to the corpus or name the file en-de.tsv")
@@ -134,25 +132,12 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     return files
 
 
-def expand(pattern: str) -> list[str]:
-    """The files that a path, glob or URL stands for, sorted; empty when there are none."""
-    filesystem, path = url_to_fs(pattern)
-    found = filesystem.glob(path) if any(c in path for c in "*?[") else [path] if filesystem.exists(path) else []
-    return sorted(found_url(filesystem, str(p), pattern) for p in found)
-
-
-def format_of(path: str) -> Format:
+def corpus_format(path: str) -> Format:
     """By the extension."""
     kind = extension(path)
     if kind not in _EXTENSIONS:
         raise InputError(f"{path}: the format is not clear from the name; add `format:` to the corpus")
     return _EXTENSIONS[kind]
-
-
-def extension(path: str) -> str:
-    """What a name ends with before the extension of a compression, in lower case; empty where there is none."""
-    match = re.search(rf"\.([a-z]+){_COMPRESSION}$", own_name(path).lower())
-    return match[1] if match else ""
 
 
 def _languages_in_name(path: str) -> tuple[str, str] | None:
@@ -167,9 +152,10 @@ def _moses_pair(number: int, corpus: CorpusSettings) -> CorpusFile:
     if corpus.langs is None:
         raise InputError(f"{corpus.path}: a moses corpus needs `langs: [de, en]`, the endings of its two files")
     sides = []
+    endings = [f".{name}" for name in COMPRESSIONS]
     for lang in corpus.langs:
-        found = [path for end in ("", ".gz", ".bz2", ".xz", ".zst") for path in expand(f"{corpus.path}.{lang}{end}")]
+        found = [path for end in ("", *endings) for path in matching(f"{corpus.path}.{lang}{end}")]
         if not found:
-            raise InputError(f"{corpus.path}.{lang}: no such file (nor with .gz, .bz2, .xz or .zst)")
+            raise InputError(f"{corpus.path}.{lang}: no such file (nor with {', '.join(endings)})")
         sides.append(found[0])
     return CorpusFile(number, tuple(sides), "moses", corpus.langs, None)

@@ -10,9 +10,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from encoder.data.corpora import CorpusFile, extension, format_of
-from encoder.data.readers import Group, iterate_lines, open_stream, read_groups
+from encoder.data.corpora import CorpusFile, corpus_format
+from encoder.data.readers import Group, read_groups
 from mining.errors import InputError
+from mining.files import open_binary, readable_lines
+from mining.paths import extension
 
 _NOT_WORD = re.compile(r"[\W_]+")
 
@@ -50,14 +52,14 @@ def _texts(path: str) -> Iterator[str]:
         case "parquet":
             yield from _cells(path)
         case "po" | "mo" | "tmx":
-            rows = read_groups(CorpusFile(0, (path,), format_of(path), None, None))
+            rows = read_groups(CorpusFile(0, (path,), corpus_format(path), None, None))
             yield from (text for row in rows if isinstance(row, Group) for text in row.texts)
         case _:
             yield from (text for line in _lines(path) for text in (line, *line.split("\t")))
 
 
 def _lines(path: str) -> Iterator[str]:
-    for number, line in enumerate(iterate_lines(path), 1):
+    for number, line in enumerate(readable_lines(path), 1):
         if line is None:
             raise InputError(f"--exclude {path}, line {number}: not valid UTF-8, so it would not be excluded")
         yield line
@@ -83,7 +85,7 @@ def _cells(path: str) -> Iterator[str]:
     import pyarrow.parquet as pq
 
     try:
-        with open_stream(path) as stream:
+        with open_binary(path) as stream:
             for batch in pq.ParquetFile(stream).iter_batches():
                 yield from _strings(batch.to_pydict())
     except (pa.ArrowException, OSError) as error:

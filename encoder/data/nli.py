@@ -20,9 +20,10 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from encoder.data.corpora import CorpusFile
-from encoder.data.readers import Group, Malformed, Row, Triple, iterate_lines
+from encoder.data.readers import Group, Malformed, Row, Triple
 from encoder.languages import canonical
 from mining.errors import InputError
+from mining.files import readable_lines
 
 _LABELS = {"entailment": "entailment", "contradiction": "contradiction", "contradictory": "contradiction"}
 _SIDE = re.compile(r"sentence([12])_([A-Za-z]{2,3})")
@@ -191,7 +192,7 @@ def _language(file: CorpusFile) -> str | None:
 
 
 def _lines(file: CorpusFile) -> Iterator[_Line | Malformed]:
-    texts = enumerate(iterate_lines(file.name), 1)
+    texts = enumerate(readable_lines(file.name), 1)
     number, header = next(texts, (1, None))
     if header is None:
         raise InputError(f"{file.name}: empty, or its first line is not UTF-8")

@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import closing
 from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from fsspec.core import url_to_fs
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
@@ -25,6 +23,8 @@ from encoder.data.store import MANIFEST, Block, Store, StoreWriter
 from encoder.tokens import Tokens
 from encoder.workers import start_worker
 from mining.errors import InputError
+from mining.files import atomic_path
+from mining.paths import resolve
 
 _BLOCK_SENTENCES = 20_000
 _STORE_VERSION = 2
@@ -95,7 +95,7 @@ def data_fingerprint(
 
 
 def _file_state(path: str) -> list[str]:
-    filesystem, inner = url_to_fs(path)
+    filesystem, inner = resolve(path)
     try:
         info = filesystem.info(inner)
     except FileNotFoundError:
@@ -113,10 +113,8 @@ def _build(
     report: Report,
 ) -> None:
     counters: Counter[str] = Counter()
-    temporary = folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
-    writer = StoreWriter(temporary, data.pairs)
     groups = 0
-    try:
+    with atomic_path(folder) as temporary, closing(StoreWriter(temporary, data.pairs)) as writer:
         blocks = text_blocks(files, data.languages, strict, counters)
         for corpus, block, dropped in _tokenize(blocks, tokenizer, read_exclusions(exclude)):
             counters.update(dropped)
@@ -124,12 +122,6 @@ def _build(
             groups += len(block.sizes) + dropped.total()
             report(groups)
         writer.finish(dict(counters))
-        temporary.rename(folder)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from None
-    finally:
-        writer.abandon()
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def text_blocks(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import zip_longest
-from typing import IO, Any, NamedTuple, cast
-
-import fsspec
+from typing import Any, NamedTuple, cast
 
 from encoder.data.corpora import CorpusFile, Format
 from encoder.languages import canonical
+from mining.catalogs import is_draft, one_line, read_catalog
 from mining.errors import InputError
-
-_READ_ERRORS = (EOFError, OSError, ValueError, RuntimeError)
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+from mining.files import open_binary, readable_lines
+from mining.translation_units import iterate_units
 
 
 class Group(NamedTuple):
@@ -48,38 +45,6 @@ def read_groups(file: CorpusFile) -> Iterator[Row]:
     return _READERS[file.format](file)
 
 
-@contextmanager
-def open_stream(path: str) -> Iterator[IO[bytes]]:
-    try:
-        # Kept until the end: a file inside an archive (zip://...::...) is closed with what opened it.
-        opened = fsspec.open(path, "rb", compression="infer")
-        stream = opened.open()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    with stream:
-        yield cast(IO[bytes], stream)
-
-
-def iterate_lines(path: str) -> Iterator[str | None]:
-    """Lines without their ends, None for one that is not UTF-8; a truncated archive names its last good line."""
-    number = 0
-    try:
-        with open_stream(path) as stream:
-            for number, line in enumerate(stream, 1):
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                except UnicodeDecodeError:
-                    yield None
-                else:
-                    yield text
-    except InputError:
-        raise
-    except _READ_ERRORS as error:
-        raise InputError(f"{path}: cannot be read after line {number} ({error})") from None
-
-
 def _pair(langs: tuple[str, str], left: Any, right: Any, line: int) -> Row:
     if not isinstance(left, str) or not isinstance(right, str):
         return Malformed(line, "a side is not text")
@@ -94,7 +59,7 @@ def _read_tsv(file: CorpusFile) -> Iterator[Row]:
     first, second = cast(tuple[int, int], file.columns or (0, 1))
     if not isinstance(first, int) or not isinstance(second, int):
         raise InputError(f"{file.name}: `columns` of a TSV corpus are numbers, counted from 0")
-    for number, line in enumerate(iterate_lines(file.name), 1):
+    for number, line in enumerate(readable_lines(file.name), 1):
         if line is None:
             yield Malformed(number, "not valid UTF-8")
             continue
@@ -106,7 +71,7 @@ def _read_tsv(file: CorpusFile) -> Iterator[Row]:
 
 
 def _read_jsonl(file: CorpusFile) -> Iterator[Row]:
-    for number, line in enumerate(iterate_lines(file.name), 1):
+    for number, line in enumerate(readable_lines(file.name), 1):
         try:
             entry = json.loads(line) if line is not None else None
         except json.JSONDecodeError:
@@ -131,7 +96,7 @@ def _group(texts: dict[str, str], line: int) -> Row:
 
 def _read_text(file: CorpusFile) -> Iterator[Row]:
     langs = cast(tuple[str], file.langs)
-    for number, line in enumerate(iterate_lines(file.name), 1):
+    for number, line in enumerate(readable_lines(file.name), 1):
         if line is None:
             yield Malformed(number, "not valid UTF-8")
         elif not line.strip():
@@ -142,7 +107,7 @@ def _read_text(file: CorpusFile) -> Iterator[Row]:
 
 def _read_nway(file: CorpusFile) -> Iterator[Row]:
     """Tab-separated columns whose first line names their languages, as in the 15-way XNLI."""
-    lines = iterate_lines(file.name)
+    lines = readable_lines(file.name)
     try:
         langs = [canonical(code.strip()) for code in (next(lines, None) or "").split("\t")]
     except InputError as error:
@@ -183,7 +148,7 @@ def _read_parquet(file: CorpusFile) -> Iterator[Row]:
     columns = [str(name) for name in file.columns or ("src_text", "tgt_text")]
     number = 0
     try:
-        with open_stream(file.name) as stream:
+        with open_binary(file.name) as stream:
             table = pq.ParquetFile(stream)
             missing = [name for name in columns if name not in table.schema_arrow.names]
             if missing:
@@ -200,7 +165,7 @@ def _read_parquet(file: CorpusFile) -> Iterator[Row]:
 def _read_moses(file: CorpusFile) -> Iterator[Row]:
     langs = cast(tuple[str, str], file.langs)
     end = object()
-    sides = zip_longest(*(iterate_lines(path) for path in file.paths), fillvalue=end)
+    sides = zip_longest(*(readable_lines(path) for path in file.paths), fillvalue=end)
     for number, (left, right) in enumerate(sides, 1):
         if left is end or right is end:
             shorter = file.paths[0] if left is end else file.paths[1]
@@ -213,35 +178,22 @@ def _read_moses(file: CorpusFile) -> Iterator[Row]:
 
 def _read_gettext(file: CorpusFile) -> Iterator[Row]:
     """Translated messages; fuzzy and obsolete ones are drafts, plurals have no single counterpart."""
-    try:
-        import polib
-    except ImportError:
-        raise InputError(f"{file.name}: reading gettext needs polib; install twinlode[demo]") from None
-    with open_stream(file.name) as stream:
-        data = stream.read()
-    try:
-        catalogue = (polib.mofile if file.format == "mo" else polib.pofile)(_gettext_input(data, file.format))
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise InputError(f"{file.name}: not a gettext file ({error})") from None
-    langs = cast(tuple[str, str], file.langs or ("en", _gettext_language(catalogue, file.name)))
-    for entry in catalogue:
-        line = getattr(entry, "linenum", None) or 0  # compiled catalogues have neither lines nor drafts
-        if entry.obsolete or "fuzzy" in entry.flags:
+    catalog = read_catalog(file.name)
+    langs = cast(tuple[str, str], file.langs or ("en", _gettext_language(catalog, file.name)))
+    for entry in catalog:
+        line = getattr(entry, "linenum", None) or 0  # compiled catalogs have neither lines nor drafts
+        if is_draft(entry):
             yield Malformed(line, "obsolete or fuzzy message")
         elif entry.msgid_plural:
             yield Malformed(line, "plural message")
         elif not entry.msgstr:
             yield Malformed(line, "untranslated message")
         else:
-            yield _pair(langs, " ".join(entry.msgid.split()), " ".join(entry.msgstr.split()), line)
+            yield _pair(langs, one_line(entry.msgid), one_line(entry.msgstr), line)
 
 
-def _gettext_input(data: bytes, kind: Format) -> Any:
-    return data if kind == "mo" else data.decode("utf-8-sig")
-
-
-def _gettext_language(catalogue: Any, name: str) -> str:
-    code = catalogue.metadata.get("Language", "")
+def _gettext_language(catalog: Any, name: str) -> str:
+    code = catalog.metadata.get("Language", "")
     if not code:
         raise InputError(f"{name}: its header names no language; add `langs: [en, xx]` to the corpus")
     try:
@@ -251,38 +203,12 @@ def _gettext_language(catalogue: Any, name: str) -> str:
 
 
 def _read_tmx(file: CorpusFile) -> Iterator[Row]:
-    """Translation units one by one, so that memory does not grow with the file."""
-    from xml.etree import ElementTree
-
-    unit = 0
-    with open_stream(file.name) as stream:
+    for number, (_, variants) in enumerate(iterate_units(file.name), 1):
         try:
-            parent = None
-            for event, element in ElementTree.iterparse(stream, events=("start", "end")):
-                kind = element.tag.rpartition("}")[2]
-                if event == "start" and kind == "body":
-                    parent = element
-                elif event == "end" and kind == "tu":
-                    unit += 1
-                    yield _tmx_group(element, file.name, unit)
-                    (element if parent is None else parent).clear()  # which would keep every unit, if emptied
-        except ElementTree.ParseError as error:
-            line, column = error.position
-            raise InputError(f"{file.name}, line {line}, column {column}: not valid XML ({error})") from None
-
-
-def _tmx_group(element: Any, name: str, unit: int) -> Row:
-    texts: dict[str, str] = {}
-    for variant in element.iter():
-        if variant.tag.rpartition("}")[2] != "tuv":
-            continue
-        code = variant.get(_XML_LANG) or variant.get("lang") or ""
-        segment = next((child for child in variant if child.tag.rpartition("}")[2] == "seg"), None)
-        try:
-            texts[canonical(code)] = " ".join("".join(segment.itertext()).split()) if segment is not None else ""
+            texts = {canonical(variant.language): one_line(variant.text) for variant in variants}
         except InputError as error:
-            raise InputError(f"{name}, translation unit {unit}: {error}") from None
-    return _group(texts, unit)
+            raise InputError(f"{file.name}, translation unit {number}: {error}") from None
+        yield _group(texts, number)
 
 
 _READERS: dict[Format, Callable[[CorpusFile], Iterator[Row]]] = {

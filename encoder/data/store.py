@@ -175,7 +175,7 @@ class StoreWriter:
         }
         (self._folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
-    def abandon(self) -> None:
+    def close(self) -> None:
         self._stack.close()
 
 

@@ -17,7 +17,6 @@ from encoder.checkpoint import (
     Checkpoint,
     file_hash,
     load_checkpoint,
-    restore_checkpoint,
     save_checkpoint,
 )
 from encoder.data.examples import build_examples, pair_batch
@@ -42,6 +41,7 @@ from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Job, Observer, Result, Task, Trainer
 from mining.errors import InputError
+from mining.files import restore_folder
 
 BEST = "best"
 # A run may be resumed with other values of these.
@@ -112,7 +112,7 @@ def train(
         if saved is not None:
             _refuse_other_settings(saved["settings"], settings, out)
         if distributed.rank() == 0:
-            restore_checkpoint(out / BEST)
+            restore_folder(out / BEST)
         start = _read_start(settings)
         torch.manual_seed(settings.seed)
         pretrained = isinstance(settings.model, PretrainedSettings)

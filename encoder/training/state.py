@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from mining.errors import InputError
+from mining.files import atomic_path
 
 STATE_FILE = "training.safetensors"
 
@@ -30,15 +29,11 @@ def save_state(path: Path, modules: nn.Module, optimiser: Optimizer, facts: dict
             else:
                 plain[f"{name}.{key}"] = value
     metadata = {"facts": json.dumps(facts), "optimiser": json.dumps(plain)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, temporary, metadata)
-        os.replace(temporary, path)  # noqa: PTH105 - the atomic one
-    except (OSError, SafetensorError) as error:
+        with atomic_path(path) as temporary:
+            save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, temporary, metadata)
+    except (InputError, SafetensorError) as error:
         raise InputError(f"{path}: cannot be written ({error}); the state saved before it is intact") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_facts(path: Path) -> dict[str, Any]:

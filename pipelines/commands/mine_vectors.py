@@ -148,7 +148,7 @@ def command(
 
 def _checkpoint(out: str) -> Path:
     """Where the unfinished graph is kept: beside the output, or among temporary files when that is remote."""
-    from mining.files import local_path
+    from mining.paths import local_path
 
     local = local_path(out)
     if local:

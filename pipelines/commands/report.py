@@ -25,7 +25,7 @@ def command(
     quiet_beam()
     from rich.console import Console
 
-    from mining.files import resolve
+    from mining.paths import resolve
     from pipelines.commands.mine import show
     from pipelines.report import write_report
 

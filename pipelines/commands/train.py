@@ -40,12 +40,12 @@ def command(
 
 
 def _expand(patterns: list[str]) -> list[str]:
-    from encoder.data.corpora import expand
     from mining.errors import InputError
+    from mining.paths import matching
 
     paths = []
     for pattern in patterns:
-        found = expand(pattern)
+        found = matching(pattern)
         if not found:
             raise InputError(f"--exclude {pattern}: no such file")
         paths += found

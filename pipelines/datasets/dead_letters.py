@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mining.files import atomic_writer
+from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, Shard, join
 
 _COLUMNS = ("id", "source", "line")
@@ -42,7 +42,7 @@ def read_dead_letters(folder: str, shard: Shard) -> Iterator[DeadLetter]:
     """The dead letters of a finished shard."""
     if not shard.counters.dropped:
         return
-    with fsspec.open(_url(folder, shard.index), "rb") as stream:
+    with open_url(_url(folder, shard.index)) as stream:
         for row in pq.read_table(stream).to_pylist():
             yield DeadLetter(row["id"], row["source"], row["line"], row["reason"])
 

@@ -14,13 +14,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-import fsspec
 import xxhash
-from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mining.errors import InputError
 from mining.files import atomic_writer
+from mining.paths import open_url, resolve
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -130,7 +129,7 @@ def fingerprint(*values: str | bytes | memoryview | BaseModel | JsonValue) -> st
 
 def file_input(url: str) -> Input:
     """A file by its size and its date of change, or the tag that the store keeps instead."""
-    filesystem, path = url_to_fs(url)
+    filesystem, path = resolve(url)
     try:
         info = filesystem.info(path)
     except FileNotFoundError:
@@ -220,7 +219,7 @@ def begin(url: str, request: Request) -> Work | Dataset:
     if started is not None:
         _refuse_other(url, started, request)
         return Work(url, request)
-    filesystem, path = url_to_fs(url)
+    filesystem, path = resolve(url)
     if filesystem.isfile(path):
         raise InputError(f"{url} is a file; the output must be a folder")
     if filesystem.isdir(path) and any(not _is_temporary(name) for name in filesystem.ls(path, detail=False)):
@@ -235,7 +234,7 @@ def _is_temporary(path: str) -> bool:
 
 
 def _clear_work(url: str) -> None:
-    filesystem, path = url_to_fs(join(url, WORK))
+    filesystem, path = resolve(join(url, WORK))
     if filesystem.exists(path):
         filesystem.rm(path, recursive=True)
 
@@ -287,7 +286,7 @@ def write_model(url: str, model: BaseModel) -> None:
 def read_model(url: str, model: type[Model]) -> Model | None:
     """The model at `url`, None where there is no such file."""
     try:
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             return model.model_validate_json(stream.read())
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +12,7 @@ import xxhash
 from encoder.tokens import Tokens
 from mining.errors import InputError
 from mining.files import atomic_writer
+from mining.paths import open_url
 
 ROW_GROUP = 16_384
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -69,7 +69,7 @@ def write_shard(url: str, table: pa.Table) -> str:
 def read_shard(url: str, columns: Sequence[str] | None = None) -> pa.Table:
     """A sentence shard, or some of its columns."""
     try:
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             return pq.read_table(stream, columns=None if columns is None else list(columns))
     except FileNotFoundError:
         raise InputError(f"{url}: the shard is missing; make the dataset again") from None

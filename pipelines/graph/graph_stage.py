@@ -7,11 +7,11 @@ from typing import Literal
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
-from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict
 
 from mining.errors import InputError
 from mining.neighbours import write_neighbours
+from mining.paths import resolve
 from pipelines.datasets.manifest import (
     Counters,
     Dataset,
@@ -223,7 +223,7 @@ def _watch(settings: GraphSettings, work: Work) -> Watch:
     cells = grid(settings)
     rows = {cell.url(work).rsplit("/", 1)[-1]: cell.source.rows * cell.target.rows for cell in cells}
     columns = sum({cell.target.number: cell.target.rows for cell in cells}.values())
-    filesystem, path = url_to_fs(work.scratch("cells"))
+    filesystem, path = resolve(work.scratch("cells"))
 
     seen: set[str] = set()  # the files are cleared away when the graph is complete
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-import fsspec
 import numpy as np
 
 from mining.approximate import approximate_graph
 from mining.cell import knn_cell
-from mining.files import atomic_writer, exists
+from mining.files import atomic_writer
 from mining.knn import choose_device, require_fit
 from mining.neighbours import Graph, Neighbours, merge
+from mining.paths import exists, open_url
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors
@@ -128,7 +128,7 @@ def _write(
 
 
 def _read(url: str, side: str) -> CellGraph:
-    with fsspec.open(url, "rb") as stream, np.load(stream, allow_pickle=False) as saved:
+    with open_url(url) as stream, np.load(stream, allow_pickle=False) as saved:
         return CellGraph(
             Neighbours(saved[f"{side}_ids"], saved[f"{side}_scores"]),
             saved[f"{side}_sample"],

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsspec.core import url_to_fs
-
 from encoder.checkpoint import CONFIG, FINGERPRINT
 from mining.errors import InputError
-from mining.files import local_path, resolve
+from mining.paths import local_path, resolve
 from pipelines.datasets.manifest import MANIFEST, WORK, join, read_model
 from pipelines.inspection import encoders, folders, single_files, stages
 from pipelines.inspection.description import Description
@@ -84,7 +82,7 @@ def _local_folder(folder: Path, names: set[str]) -> Description | None:
 
 
 def _names(url: str) -> set[str]:
-    filesystem, path = url_to_fs(url)
+    filesystem, path = resolve(url)
     if not filesystem.isdir(path):
         return set()
     return {name.rstrip("/").rsplit("/", 1)[-1] for name in filesystem.ls(path, detail=False)}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.core import url_to_fs
 
 from mining.errors import InputError
 from mining.neighbours import read_neighbours
 from mining.pair_formats import Format, format_of, read_pairs
 from mining.pairs import REJECTED_SCHEMA
+from mining.paths import open_url, resolve
 from mining.vectors import open_vectors
 from pipelines.inspection.description import Description, counted, first_rows
 
@@ -41,7 +40,7 @@ def describe_moses(prefix: str, languages: tuple[str, str], most: int) -> Descri
 
 def moses_languages(prefix: str) -> tuple[str, str] | None:
     """The endings of the two files that begin with a prefix, if there are just two."""
-    filesystem, path = url_to_fs(prefix)
+    filesystem, path = resolve(prefix)
     endings = sorted(found.removeprefix(f"{path}.") for found in filesystem.glob(f"{path}.*"))
     return (endings[0], endings[1]) if len(endings) == 2 and all(end.isalpha() for end in endings) else None
 
@@ -61,7 +60,7 @@ def _vectors(url: str, most: int) -> Description:
 
 def _parquet(url: str, most: int) -> Description:
     try:
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             file = pq.ParquetFile(stream)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
             first = next(file.iter_batches(max(most, 1)), None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mining.errors import InputError
+from mining.paths import open_url
 from mining.vectors import open_vectors
 from pipelines.datasets.manifest import (
     MANIFEST,
@@ -77,7 +77,7 @@ def _head(dataset: Dataset, most: int) -> pa.Table:
         vectors = open_vectors(url).rows(0, most)
         return pa.table({"id": vectors.ids, "vector": [row.tolist() for row in vectors.stored]})
     try:
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             first = next(pq.ParquetFile(stream).iter_batches(max(most, 1)), None)
             return pa.table({}) if first is None else pa.Table.from_batches([first])
     except (FileNotFoundError, pa.ArrowInvalid) as error:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from fsspec.core import url_to_fs
-
 from encoder.data.exclusion import read_exclusions
 from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
+from mining.paths import resolve
 from pipelines.datasets.manifest import file_input, join, read_model
 from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
@@ -193,7 +192,7 @@ class _Loop:
         if self._settings.shared is None:
             return str(encoder)
         url = join(self._base, f"round-{number}", ENCODER)
-        filesystem, path = url_to_fs(url)
+        filesystem, path = resolve(url)
         if not filesystem.exists(join(path, "fingerprint")):
             for file in sorted(encoder.rglob("*"), key=lambda file: file.name == "fingerprint"):  # which goes last
                 if file.is_file():

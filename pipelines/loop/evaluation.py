@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from encoder.data.corpora import expand
 from mining.errors import InputError
 from mining.files import atomic_text
+from mining.paths import matching
 from pipelines.evaluation.benchmark import Benchmark, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.sources import load_source
@@ -27,7 +27,7 @@ def evaluation_files(settings: LoopSettings) -> list[str]:
             raise InputError(f"{benchmark.label}: there is no folder {folder}")
         found += [str(path) for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
     for pattern in settings.exclude:
-        files = expand(pattern)
+        files = matching(pattern)
         if not files:
             raise InputError(f"exclude {pattern}: no such file")
         found += files

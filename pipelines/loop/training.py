@@ -17,6 +17,7 @@ from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Observer
 from mining.errors import InputError
+from mining.files import atomic_path
 from pipelines.datasets.manifest import read_model, write_model
 from pipelines.loop.records import TrainingRecord
 from pipelines.runners.processes import child_environment
@@ -59,15 +60,8 @@ def train_round(
 
 def copy_encoder(source: Path, target: Path) -> None:
     """Copy an encoder folder so that a half one is never seen."""
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed
+    with atomic_path(target) as temporary:
         shutil.copytree(source, temporary)
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.rename(target)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
 
 
 def fingerprint_of(encoder: Path) -> str:

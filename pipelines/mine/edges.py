@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-import fsspec
 import numpy as np
 
-from mining.files import atomic_writer, exists
+from mining.files import atomic_writer
 from mining.margin import Margin
 from mining.neighbours import Neighbours, read_neighbours
+from mining.paths import exists, open_url
 from mining.retrieval import BACKWARD, FORWARD, scored_edges
 from mining.top_k import MISSING
 from pipelines.datasets.manifest import Work
@@ -125,5 +125,5 @@ def write_array(url: str, array: np.ndarray) -> None:
 
 
 def read_array(url: str) -> np.ndarray:
-    with fsspec.open(url, "rb") as stream:
+    with open_url(url) as stream:
         return np.load(stream, allow_pickle=False)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from mining.files import atomic_writer
 from mining.filters import FilterSettings, RepeatedTargetFilter, apply_filters
 from mining.pairs import conform
+from mining.paths import open_url
 from mining.retrieval import DIRECTION_NAMES
 from pipelines.datasets.manifest import (
     Counters,
@@ -203,5 +203,5 @@ def _note_url(work: Work, number: int) -> str:
 
 
 def _read(url: str, columns: list[str] | None = None) -> pa.Table:
-    with fsspec.open(url, "rb") as stream:
+    with open_url(url) as stream:
         return pq.read_table(stream, columns=columns)

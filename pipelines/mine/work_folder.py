@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fsspec.core import url_to_fs
-
 from mining.errors import InputError
-from mining.files import exists
+from mining.paths import exists, resolve
 from pipelines.datasets.manifest import MANIFEST, Dataset, Input, Kind, join, open_dataset
 from pipelines.mine.review_result import ReviewResult
 from pipelines.mine.score_curve import ScoreCurve
@@ -63,7 +61,7 @@ def find_mines(workdir: str) -> list[Mine]:
 
 def pairs_folders(workdir: str) -> list[str]:
     """The folders of finished pairs datasets, in order of their names, those of rounds last."""
-    filesystem, root = url_to_fs(workdir)
+    filesystem, root = resolve(workdir)
     root = root.rstrip("/")
     # A loop keeps a folder of pairs with one dataset a language in it.
     names = [f"{root}/{depth}{name}/{MANIFEST}" for depth in _DEPTHS for name in ("pairs*", "pairs/*")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 
 from mining.files import atomic_writer
+from mining.paths import open_url
 from pipelines.datasets.manifest import Work
 from pipelines.prepare.parts import Part, read_hashes
 
@@ -50,7 +50,7 @@ def duplicates_of(work: Work, ordinal: int, partitions: int) -> np.ndarray:
     """The repeated rows of the part that is `ordinal`-th of all."""
     found = []
     for partition in range(partitions):
-        with fsspec.open(_url(work, partition), "rb") as stream:
+        with open_url(_url(work, partition)) as stream:
             found.append(pa.ipc.open_file(stream).get_batch(ordinal).column(0).to_numpy())
     return np.concatenate(found)
 
@@ -61,7 +61,7 @@ def _url(work: Work, partition: int) -> str:
 
 def _counts(url: str) -> np.ndarray | None:
     try:
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             file = pa.ipc.open_file(stream)
             return np.array([file.get_batch(i).num_rows for i in range(file.num_record_batches)], np.int64)
     except FileNotFoundError:

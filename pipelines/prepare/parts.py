@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import xxhash
@@ -21,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from encoder.normalise import NormaliseSettings, normalise
 from mining.files import atomic_writer
 from mining.language_id import language_probabilities
+from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, Work, read_model, write_model
 from pipelines.prepare.readers.blocks import EMPTY, Batch
 
@@ -182,12 +182,12 @@ def hash_texts(texts: Iterator[str], count: int) -> np.ndarray:
 
 
 def read_rows(work: Work, part: Part) -> pa.Table:
-    with fsspec.open(_rows_url(work, part.name), "rb") as stream:
+    with open_url(_rows_url(work, part.name)) as stream:
         return pa.ipc.open_file(stream).read_all()
 
 
 def read_hashes(work: Work, part: Part, partition: int) -> tuple[np.ndarray, np.ndarray]:
     """Hashes of one prefix, ascending, and their rows; equal hashes have ascending rows."""
-    with fsspec.open(_hashes_url(work, part.name), "rb") as stream:
+    with open_url(_hashes_url(work, part.name)) as stream:
         batch = pa.ipc.open_file(stream).get_batch(partition)
         return batch.column(0).to_numpy(), batch.column(1).to_numpy()

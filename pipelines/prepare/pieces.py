@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fsspec
 import yaml
 
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
+from mining.paths import open_url
 from pipelines.datasets.manifest import Input, fingerprint, join
 
 # As encoder.checkpoint names them, which loads torch and so is not for text workers.
@@ -34,7 +34,7 @@ def text_encoder_input(folder: str) -> Input:
 
 def _bytes(folder: str, name: str) -> bytes:
     try:
-        with fsspec.open(join(folder, name), "rb") as stream:
+        with open_url(join(folder, name)) as stream:
             return stream.read()
     except (FileNotFoundError, NotADirectoryError):
         hint = "; a pretrained encoder cuts sentences while it embeds, prepare without it" if name == SUBWORD else ""

@@ -12,11 +12,11 @@ from typing import Literal
 
 import apache_beam as beam
 import numpy as np
-from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mining.errors import InputError
 from mining.language_id import is_known
+from mining.paths import compression_of, expand, resolve
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.manifest import (
     Counters,
@@ -34,8 +34,7 @@ from pipelines.datasets.sentences import write_shard
 from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
 from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
-from pipelines.prepare.readers import Block, ReadSettings, cut_file, expand, read_block
-from pipelines.prepare.readers.streams import is_compressed
+from pipelines.prepare.readers import Block, ReadSettings, cut_file, read_block
 from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -257,8 +256,8 @@ def _seconds_per_line(settings: PrepareSettings) -> float:
 
 
 def _text_bytes(url: str) -> int:
-    filesystem, path = url_to_fs(url)
-    return int(filesystem.size(path)) * (_EXPANSION if is_compressed(url) else 1)
+    filesystem, path = resolve(url)
+    return int(filesystem.size(path)) * (_EXPANSION if compression_of(url) else 1)
 
 
 def sum_arrays(arrays: Iterable[np.ndarray]) -> np.ndarray:

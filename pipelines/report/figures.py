@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 
 from mining.corpus import read_columns
 from mining.metrics import Curve, PairMetrics, is_gold, label_curve, pair_metrics
+from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.mine.pair_stage import pair_batches
@@ -75,7 +75,7 @@ def scores_of(pairs: Dataset, *, rejected: bool = False) -> np.ndarray:
     parts = [np.empty(0, np.float32)]
     for shard in pairs.shards:
         url = pairs.shard_url(shard).removesuffix(shard.name) + ("rejected-" if rejected else "") + shard.name
-        with fsspec.open(url, "rb") as stream:
+        with open_url(url) as stream:
             parts.append(pq.read_table(stream, columns=["score"])["score"].to_numpy())
     return np.concatenate(parts)
 
@@ -112,7 +112,7 @@ def source_counts(mine: Mine, most: int = 40) -> list[SourceCount]:
     for side, prefix, name in zip(mine.sides, ("src", "tgt"), ("source", "target"), strict=True):
         pairs: Counter[str] = Counter()
         for shard in mine.pairs.shards:
-            with fsspec.open(mine.pairs.shard_url(shard), "rb") as stream:
+            with open_url(mine.pairs.shard_url(shard)) as stream:
                 pairs.update(_counts(pq.read_table(stream, columns=[f"{prefix}_source"]).column(0)))
         sentences: Counter[str] = Counter()
         if side.sentences is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from mining.files import local_path
+from mining.paths import local_path
 from pipelines.loop.records import RoundRecord, read_round, read_rounds, read_state
 from pipelines.report import charts
 from pipelines.report.charts import Rows

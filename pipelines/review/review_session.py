@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mining.errors import InputError
-from mining.files import local_path
+from mining.paths import local_path
 from pipelines.datasets.manifest import join
 from pipelines.mine.review_result import REVIEW, ReviewResult
 from pipelines.mine.work_folder import Mine, find_mines

@@ -15,7 +15,7 @@ from apache_beam.transforms.environments import DockerEnvironment
 from pydantic import BaseModel, ConfigDict, Field
 
 from mining.errors import InputError
-from mining.files import local_path
+from mining.paths import local_path
 
 
 class PortableSettings(BaseModel):

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-from fsspec.core import url_to_fs
 from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 
+from mining.paths import resolve
 from pipelines.datasets.manifest import read_model
 
 _POLL_SECONDS = 0.5
@@ -36,7 +36,7 @@ Watch = Callable[[], list[Phase]]
 def finished_files(folder: str, model: type[Model]) -> Callable[[], list[Model]]:
     """A function that gives all notes (`*.json`) in a folder, reading each one once."""
     seen: dict[str, Model] = {}
-    filesystem, path = url_to_fs(folder)
+    filesystem, path = resolve(folder)
 
     def notes() -> list[Model]:
         filesystem.invalidate_cache()

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from mining import files
+from mining import files, paths
 from mining.errors import InputError
 
 EXTENSIONS = ["txt", "gz", "bz2", "xz", "zst"]
@@ -27,8 +27,8 @@ def test_round_trip(tmp_path: Path, extension: str, remote: bool) -> None:
     url = f"{folder}/a.{extension}"
     write(url, LINES * 5000)
     assert files.read_lines(url) == LINES * 5000
-    assert files.exists(url)
-    assert (files.local_path(url) is None) == remote
+    assert paths.exists(url)
+    assert (paths.local_path(url) is None) == remote
     filesystem, path = fsspec.core.url_to_fs(folder)
     assert [Path(name).name for name in filesystem.find(path)] == [f"a.{extension}"]
 
@@ -73,7 +73,7 @@ def test_corrupt_inside(tmp_path: Path) -> None:
 
 def test_reading_errors(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"fine\nab\xffc\n")
-    with pytest.raises(InputError, match=r"bad.txt, line 2: not valid UTF-8 \(byte 3"):
+    with pytest.raises(InputError, match=r"bad.txt, line 2: not valid UTF-8 .*iconv -f"):
         files.read_lines(str(tmp_path / "bad.txt"))
     with pytest.raises(InputError, match="no such file"):
         files.read_lines(str(tmp_path / "absent.txt"))
@@ -91,7 +91,7 @@ def test_group_appears_together_or_not_at_all(tmp_path: Path) -> None:
     with files.atomic_texts([first, second]) as (one, two):
         one.write("1\n")
         two.write("2\n")
-        assert not files.exists(first)
+        assert not paths.exists(first)
     assert (files.read_lines(first), files.read_lines(second)) == (["1"], ["2"])
     with pytest.raises(KeyError), files.atomic_texts([str(tmp_path / "c"), str(tmp_path / "d")]) as (one, _):
         one.write("1")
@@ -123,6 +123,47 @@ def test_an_error_about_another_file_is_not_blamed_on_the_output(tmp_path: Path)
 
 @pytest.mark.parametrize("url", ["nowhere://x/y.txt", "s4://x/y.txt"])
 def test_a_protocol_that_is_not_there_is_one_sentence(url: str) -> None:
-    for use in (files.local_path, files.read_lines, files.require_writable, files.exists):
+    for use in (paths.local_path, files.read_lines, files.require_writable, paths.exists):
         with pytest.raises(InputError, match=f"{url}: cannot be opened"):
             use(url)
+
+
+def test_readable_lines_tell_which_are_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\n" + b"fine\n" * 8 + "größer\n".encode("latin-1"))
+    assert list(files.readable_lines(str(path))) == ["one", *["fine"] * 8, None]
+    path.write_bytes("größer\n".encode("latin-1") * 20)
+    with pytest.raises(InputError, match=r"a\.txt: 20 of 20 lines are not valid UTF-8; it looks like WINDOWS-1252"):
+        list(files.readable_lines(str(path)))
+    path.write_text("hello\n" * 5, encoding="utf-16")
+    for read in (files.readable_lines, files.iterate_lines):
+        with pytest.raises(InputError, match="is UTF-16, not UTF-8"):
+            list(read(str(path)))
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("folder", [False, True])
+def test_atomic_path(tmp_path: Path, there: bool, folder: bool) -> None:
+    def fill(path: Path, text: str) -> None:
+        if folder:
+            path.mkdir()
+        (path / "inside" if folder else path).write_text(text)
+
+    target = tmp_path / "made" / "it"
+    if there:
+        target.parent.mkdir()
+        fill(target, "old")
+    with pytest.raises(KeyError), files.atomic_path(target) as temporary:
+        fill(temporary, "half")
+        raise KeyError
+    assert target.exists() == there
+    with files.atomic_path(target) as temporary:
+        fill(temporary, "new")
+    assert (target / "inside" if folder else target).read_text() == "new"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_equal_content_makes_equal_files(tmp_path: Path) -> None:
+    for name in ("a.gz", "b.gz"):
+        write(str(tmp_path / name), LINES)
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()

@@ -154,7 +154,7 @@ def test_unknown_extension(name: str) -> None:
         ("a.jsonl", b'{"src_text": "a"}\n', r"line 1: an object with the texts"),
         ("a.jsonl", b'{"src_text": "a", "tgt_text": "b", "src_id": -4}\n', "does not fit"),
         ("a.jsonl", b'{"src_text": "a", "tgt_text": "b", "src_id": "x"}\n', "does not fit"),
-        ("a.tmx", b"<tmx><body><tu>", "not a readable TMX"),
+        ("a.tmx", b"<tmx><body><tu>", "line 1, column 15: not valid XML"),
         ("a.tmx.gz", b"<tmx>", "cannot be read"),
         ("a.parquet", b"PAR1 not really", "cannot be read"),
         ("absent/a.tsv", None, "no such file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -89,10 +90,12 @@ FOREIGN = b"""<?xml version="1.0"?>
     ("languages", "expected"),
     [((None, None), ("a <b>c", "d")), (("en", "de"), ("a <b>c", "e")), (("de", "en"), ("e", "a <b>c"))],
 )
-def test_files_of_other_tools(languages: tuple, expected: tuple) -> None:
-    rows = [row for batch in read_tmx(io.BytesIO(FOREIGN), "f.tmx", *languages) for row in batch.to_pylist()]
+def test_files_of_other_tools(tmp_path: Path, languages: tuple, expected: tuple) -> None:
+    (tmp_path / "f.tmx").write_bytes(FOREIGN)
+    rows = [row for batch in read_tmx(str(tmp_path / "f.tmx"), *languages) for row in batch.to_pylist()]
     assert [(row["src_text"], row["tgt_text"], row["score"]) for row in rows] == [(*expected, None)]
 
 
-def test_absent_language() -> None:
-    assert list(read_tmx(io.BytesIO(FOREIGN), "f.tmx", "en", "ja")) == []
+def test_absent_language(tmp_path: Path) -> None:
+    (tmp_path / "f.tmx").write_bytes(FOREIGN)
+    assert list(read_tmx(str(tmp_path / "f.tmx"), "en", "ja")) == []

@@ -23,6 +23,7 @@ NO_COLUMN = "no_column"
 BAD_JSON = "bad_json"
 UNTRANSLATED = "untranslated"
 NOT_A_PAGE = "not_a_page"
+TOO_DEEP = "too_deep"
 TRUNCATED = "truncated"
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
 
+from mining.decompression import Damaged
+from mining.encodings import Utf8Check, require_no_mark
+from mining.files import open_decompressed
 from pipelines.prepare.readers.blocks import BAD_UTF8, TRUNCATED, Batch, Block, ReadSettings, keep_rows
-from pipelines.prepare.readers.streams import Damaged, damage_error, open_bytes, read_some
+from pipelines.prepare.readers.streams import damage_error, read_some
 
 CHUNK = 1 << 20
-_BOM = b"\xef\xbb\xbf"
 
 # Lines (None where not UTF-8), the number of the first, and the rows dropped so far by reason.
 Parse = Callable[[list[str | None], int, Counter[str]], Batch]
@@ -26,24 +29,26 @@ def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
 def read_lines(block: Block, settings: ReadSettings, parse: Parse) -> Iterator[Batch]:
     """The lines that begin inside the block, about a megabyte at a time, through `parse`."""
     line = 0
-    with open_bytes(block.url) as stream:
+    check = Utf8Check(block.url)
+    with open_decompressed(block.url) as stream:
         try:
             for chunk in whole_lines(stream, block, 4 * settings.max_chars + CHUNK):
-                lines = decode_lines(chunk)
+                lines = decode_lines(chunk, check, line)
                 yield parse(lines, line + 1, +Counter({BAD_UTF8: lines.count(None)}))
                 line += len(lines)
         except Damaged as error:
             if settings.truncated == "stop":
                 raise damage_error(block.url, f"line {line}", error) from None
             yield Batch([], np.zeros(0, np.int64), None, Counter({TRUNCATED: 1}), line)
+    check.finish(line)
 
 
-def decode_lines(chunk: bytes) -> list[str | None]:
-    """Whole lines without their ends; None for a line that is not UTF-8."""
+def decode_lines(chunk: bytes, check: Utf8Check, before: int) -> list[str | None]:
+    """Whole lines without their ends; None for a line that is not UTF-8, which `check` counts."""
     try:
         lines = cast(list[str | None], chunk.decode("utf-8").split("\n"))
     except UnicodeDecodeError:
-        lines = [_decode(line) for line in chunk.split(b"\n")]
+        lines = [_decode(line, check, number) for number, line in enumerate(chunk.split(b"\n"), before + 1)]
     if lines[-1] == "":
         lines.pop()  # what follows the final newline is not a line
     if b"\r" in chunk:
@@ -51,10 +56,11 @@ def decode_lines(chunk: bytes) -> list[str | None]:
     return lines
 
 
-def _decode(line: bytes) -> str | None:
+def _decode(line: bytes, check: Utf8Check, number: int) -> str | None:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
+        check.add(line, number)
         return None
 
 
@@ -72,8 +78,10 @@ def whole_lines(stream: Any, block: Block, longest: int) -> Iterator[bytes]:
             if carry:
                 yield carry
             return
-        if begin == 0 and not carry and piece.startswith(_BOM):
-            piece, begin = piece[len(_BOM) :], len(_BOM)
+        if begin == 0 and not carry:
+            require_no_mark(piece, block.url)
+            if piece.startswith(BOM_UTF8):
+                piece, begin = piece[len(BOM_UTF8) :], len(BOM_UTF8)
         if cut:
             end = piece.find(b"\n") + 1
             cut = not end

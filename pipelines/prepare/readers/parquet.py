@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mining.errors import InputError
+from mining.files import open_binary
 from pipelines.prepare.readers.blocks import EMPTY, Batch, Block, ReadSettings, keep_rows
 
 DEFAULT_COLUMN = "text"
@@ -20,7 +20,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
     """The column `settings.column` ("text" unless told); `line` is the row number, a null counts as empty."""
     column = settings.column or DEFAULT_COLUMN
     wanted = [column] if settings.ref_column is None else [column, settings.ref_column]
-    with fsspec.open(block.url, "rb") as stream:
+    with open_binary(block.url) as stream:
         table = _open(block.url, stream)
         _check_columns(block.url, table.schema_arrow, wanted)
         stop = table.num_row_groups if block.stop is None else block.stop
@@ -37,7 +37,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
 
 def cut(url: str, block_bytes: int) -> list[tuple[int, int | None]]:
     """Runs of row groups of at least `block_bytes` of data."""
-    with fsspec.open(url, "rb") as stream:
+    with open_binary(url) as stream:
         metadata = _open(url, stream).metadata
     starts, size = [0], 0
     for group in range(metadata.num_row_groups):

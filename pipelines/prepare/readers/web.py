@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from mining.decompression import Damaged
 from mining.errors import InputError
+from mining.files import open_decompressed
 from pipelines.prepare.readers.blocks import (
     BAD_UTF8,
     EMPTY,
     NOT_A_PAGE,
+    TOO_DEEP,
     TOO_LONG,
     TRUNCATED,
     Batch,
@@ -20,10 +24,18 @@ from pipelines.prepare.readers.blocks import (
     ReadSettings,
 )
 from pipelines.prepare.readers.splitting import split_sentences
-from pipelines.prepare.readers.streams import Damaged, damage_error, open_bytes, read_some
+from pipelines.prepare.readers.streams import damage_error, read_some
 
 BATCH_SENTENCES = 8192
 _HTML = {"text/html", "application/xhtml+xml"}
+# Where browsers stop, too; finding the main text takes time in proportion to the square of the depth.
+DEEPEST = 512
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+_SELF_CLOSING = re.compile(
+    "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|html|head|body|p|li|dt|dd|rb|rt|rtc|rp|"
+    "optgroup|option|thead|tbody|tfoot|tr|td|th|colgroup|caption",
+    re.IGNORECASE,
+)
 
 
 class Page(NamedTuple):
@@ -48,8 +60,12 @@ def read_html(block: Block, settings: ReadSettings) -> Iterator[Batch]:
     """Sentences of the main text of one HTML file; `ref` is the file."""
 
     def page() -> Iterator[Page]:
-        with open_bytes(block.url) as stream:
-            yield _html_page(block.url, stream.read(), None)
+        try:
+            with open_decompressed(block.url) as stream:
+                body = stream.read()
+        except Damaged as error:
+            raise InputError(f"{block.url}: cannot be read ({error}); fetch the file again") from None
+        yield _html_page(block.url, body, None)
 
     return _batches(page(), settings)
 
@@ -88,14 +104,26 @@ def _warc_page(record: Any, url: str, body: bytes) -> Page:
 
 
 def _html_page(url: str, body: bytes, charset: str | None) -> Page:
-    try:
-        from resiliparse.extract.html2text import extract_plain_text
-        from resiliparse.parse.encoding import bytes_to_str, detect_encoding
-    except ImportError:
-        raise InputError("reading HTML needs resiliparse: pip install 'twinlode[web]'") from None
+    from resiliparse.extract.html2text import extract_plain_text
+    from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+
     html = bytes_to_str(body, charset or detect_encoding(body, from_html_meta=True))
+    if _depth(html) > DEEPEST:
+        return Page(url, None, TOO_DEEP)
     text = extract_plain_text(html, main_content=True, list_bullets=False, links=False, alt_texts=False)
     return Page(url, text)
+
+
+def _depth(html: str) -> int:
+    """How deep elements are nested, at most; those that HTML closes by itself are not counted."""
+    if html.count("<") <= DEEPEST:
+        return 0
+    depth = deepest = 0
+    for end, name in _TAG.findall(html):
+        if not _SELF_CLOSING.fullmatch(name):
+            depth = max(depth - 1, 0) if end else depth + 1
+            deepest = max(deepest, depth)
+    return deepest
 
 
 class _Source:
@@ -125,7 +153,7 @@ def _records(block: Block, settings: ReadSettings, kind: str, page: Any) -> Iter
     except ImportError:
         raise InputError("reading WET and WARC needs fastwarc: pip install 'twinlode[web]'") from None
     number = 0
-    with open_bytes(block.url) as stream:
+    with open_decompressed(block.url) as stream:
         source = _Source(stream)
         try:
             records = ArchiveIterator(cast(BinaryIO, source), record_types=getattr(WarcRecordType, kind))

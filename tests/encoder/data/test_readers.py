@@ -13,6 +13,7 @@ import polib
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from encoder.data.corpora import CorpusFile, CorpusSettings, DataSettings, find_files
 from encoder.data.readers import Group, Malformed, Row, read_groups
@@ -26,10 +27,10 @@ def read(path: Path | str, **corpus: object) -> list[Row]:
     return [row for file in find_files(data) for row in read_groups(file)]
 
 
-@pytest.mark.parametrize("name", ["en-de.tsv", "x.en-de.tsv.gz", "en-de.tsv.xz"])
+@pytest.mark.parametrize("name", ["en-de.tsv", "x.en-de.tsv.gz", "en-de.tsv.xz", "en-de.tsv.zst"])
 def test_tsv_with_languages_in_its_name(tmp_path: Path, name: str) -> None:
     data = "\ufeffGood day\tGuten Tag\r\nThanks\tDanke\n".encode()
-    pack = {"gz": gzip.compress, "xz": lzma.compress}.get(name.split(".")[-1], bytes)
+    pack = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}.get(name.split(".")[-1], bytes)
     (tmp_path / name).write_bytes(pack(data))
     assert read(tmp_path / name) == EXPECTED
 
@@ -146,3 +147,9 @@ def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a\tb\n" * 10_000)[:60])
     with pytest.raises(InputError, match="cannot be read after line"):
         read(path)
+
+
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    (tmp_path / "en-de.tsv").write_bytes("bigger\tgrößer\n".encode("latin-1") * 20)
+    with pytest.raises(InputError, match="20 of 20 lines are not valid UTF-8; it looks like WINDOWS-1252"):
+        read(tmp_path / "en-de.tsv")

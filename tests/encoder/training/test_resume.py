@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from encoder.checkpoint import load_checkpoint, restore_checkpoint
+from encoder.checkpoint import load_checkpoint
 from encoder.models import BagSettings
 from encoder.training.observation import Quiet, RunLog
 from encoder.training.schedule import Position
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
 from mining.errors import InputError
+from mining.files import restore_folder
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training.conftest import make_settings
 
@@ -79,8 +80,8 @@ def test_a_swap_that_fails_puts_the_old_checkpoint_back(tmp_path: Path, monkeypa
 def test_a_kill_between_the_renames_is_made_good(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path / "best", BagSettings(dim=8))
     folder.rename(tmp_path / ".best.123.old")
-    restore_checkpoint(folder)
+    restore_folder(folder)
     assert load_checkpoint(folder).model.dim == 8
     write_checkpoint(tmp_path / ".best.456.old", BagSettings(dim=12))
-    restore_checkpoint(folder)
+    restore_folder(folder)
     assert load_checkpoint(folder).model.dim == 8 and not (tmp_path / ".best.456.old").exists()

@@ -17,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mining.errors import InputError
-from pipelines.prepare.readers import Block, ReadSettings, cut_file, expand, format_of, read_block
+from mining.paths import expand
+from pipelines.prepare.readers import Block, ReadSettings, cut_file, read_block
+from pipelines.prepare.readers.formats import reader_format
 
 SETTINGS = ReadSettings(lang="en", max_chars=50)
 COMPRESS = {
@@ -83,13 +85,31 @@ def test_truncated_archive_names_file_and_line_or_keeps_what_it_can(tmp_path: Pa
     whole = b"".join(b"%d %x\n" % (i, i * 2654435761 % 2**32) for i in range(40_000))
     data = COMPRESS[codec](whole)
     path = write(tmp_path / f"a.txt.{codec}", data[: len(data) * 2 // 3])
-    with pytest.raises(InputError, match=rf"a\.txt\.{codec}: cannot be read after line \d+ .*truncated: keep"):
+    with pytest.raises(InputError, match=rf"a\.txt\.{codec}: cannot be read after line \d+ .*--truncated keep"):
         read(path)
     texts, lines, _, dropped = read(path, SETTINGS.model_copy(update={"truncated": "keep"}))
     assert texts == whole.decode().split("\n")[: len(texts)]
     assert lines == list(range(1, len(texts) + 1))
     assert len(texts) > 5_000
     assert dropped == {"truncated": 1}
+
+
+@pytest.mark.parametrize("codec", ["gz", "xz"])  # the blocks of the others are larger
+def test_a_small_truncated_archive_keeps_its_lines(tmp_path: Path, codec: str) -> None:
+    whole = b"".join(b"%d %x\n" % (i, i * 2654435761 % 2**32) for i in range(300))
+    path = write(tmp_path / f"a.txt.{codec}", COMPRESS[codec](whole)[:-5])
+    texts, _, _, dropped = read(path, SETTINGS.model_copy(update={"truncated": "keep"}))
+    assert texts == whole.decode().splitlines()
+    assert dropped == {"truncated": 1}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.jsonl"])
+def test_another_encoding_is_named(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, "schön größer über\n".encode("latin-1") * 20 + b"plain\n" * 280)
+    with pytest.raises(InputError, match=rf"{name}: 20 of 300 lines are not valid UTF-8; it looks like WINDOWS-1252"):
+        read(path)
+    with pytest.raises(InputError, match=f"{name} is UTF-16, not UTF-8"):
+        read(write(path, "hello there\n".encode("utf-16")))
 
 
 def test_not_an_archive_at_all(tmp_path: Path) -> None:
@@ -203,7 +223,7 @@ FORMATS += [("a.warc.gz", "warc"), ("a.warc.wet.gz", "wet"), ("a.PO", "gettext")
 
 @pytest.mark.parametrize(("name", "expected"), FORMATS)
 def test_format_by_extension(name: str, expected: str) -> None:
-    assert format_of(f"s3://bucket/{name}") == expected
+    assert reader_format(f"s3://bucket/{name}") == expected
 
 
 def test_expand_keeps_the_order_given_and_each_file_once(tmp_path: Path) -> None:

@@ -84,6 +84,19 @@ def test_html(tmp_path: Path) -> None:
     assert read(path) == (["Hello there.", "Was it good?"], [1, 1], [str(path)] * 2, {})
 
 
+@pytest.mark.parametrize("tags", [("<div>", "</div>"), ("<div>", ""), ("<SPAN class='a'>", "</SPAN>")])
+def test_deeply_nested_html_is_left_out(tmp_path: Path, tags: tuple[str, str]) -> None:
+    path = write(tmp_path / "a.html", (tags[0] * 40_000 + "Hello." + tags[1] * 40_000).encode())
+    assert read(path) == ([], [], [], {"too_deep": 1})
+
+
+def test_many_elements_are_not_deep(tmp_path: Path) -> None:
+    body = "<div><p>One.<br><img src='x'><p>Two.</div>" * 600
+    path = write(tmp_path / "a.html", f"<html><body><main>{body}</main></body></html>".encode())
+    texts, _, _, dropped = read(path)
+    assert (len(texts), dropped) == (1200, {})
+
+
 SPLITS = [
     ("en", "Dr. Smith paid 3.5 dollars. Really? Yes!", ["Dr. Smith paid 3.5 dollars.", "Really?", "Yes!"]),
     ("de", "Am 3. Oktober kam er. Ende.", ["Am 3. Oktober kam er.", "Ende."]),
