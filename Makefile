@@ -3,7 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: demo test test-browser test-flink test-kill bench lint screenshot
+# One process a core, one thread each: more of either only takes turns.
+PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
+WORKERS := -n logical --maxprocesses 8 --dist worksteal
+
+.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -15,12 +19,16 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The same answer every time; what takes long or needs more than Python is in the targets below.
 test: lint
-	OMP_WAIT_POLICY=PASSIVE $(BIN)/pytest
+	$(PYTEST) $(WORKERS) -m 'not slow' --ignore tests/browser --ignore tests/flink
 
-# Report and review in the system's Chromium; `make test` leaves these out where there is none.
+test-slow: $(READY)
+	$(PYTEST) -m slow --ignore tests/browser --ignore tests/flink
+
+# Report and review in the system's Chromium.
 test-browser: $(READY)
-	TWINLODE_BROWSER=1 $(BIN)/pytest -rs tests/browser
+	TWINLODE_BROWSER=1 $(PYTEST) -rs tests/browser
 
 # The whole mine on a real Flink cluster, in processes of their own.
 test-flink: $(READY)
@@ -30,6 +38,12 @@ test-flink: $(READY)
 test-kill: $(READY)
 	$(BIN)/python -m tests.pipelines.kill
 	$(BIN)/python -m tests.pipelines.loop.kill
+
+# Random examples for the property tests; says how to repeat what it finds.
+MINUTES ?= 10
+TESTS ?= tests
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(TESTS)
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks

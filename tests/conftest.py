@@ -3,11 +3,20 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A busy machine or a first compilation must not fail a property test.
-settings.register_profile("twinlode", deadline=None)
-settings.load_profile("twinlode")
+# The same examples every time, so that a test that passed here passes there; `make fuzz` looks further. No deadline: a
+# busy machine or a first compilation must not fail a property test.
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    max_examples=2000,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.load_profile("repeatable")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -1,9 +1,10 @@
 "use strict";
-const { langs, pairs } = JSON.parse(document.getElementById("data").textContent);
+const { langs, pairs, state } = JSON.parse(document.getElementById("data").textContent);
 const VERDICTS = { y: "right", j: "right", ArrowRight: "right", n: "wrong", ArrowLeft: "wrong", s: "skip", " ": "skip" };
 const find = (selector) => document.querySelector(selector);
 const unsaved = new Map(); // marks on their way to the disk, by pair
-let saved = {};
+const loaded = new Promise((resolve) => addEventListener("load", resolve)); // the charts' library comes last: keys need none
+let saved = state.verdicts; // came with the page, so that the very first key marks what is not marked yet
 let current = null;
 let later = 0;
 let undoing = 0; // requests to undo that are on their way
@@ -39,24 +40,26 @@ function conclude({ result }) {
 }
 
 async function drawCurve() {
-  const spec = await (await fetch("/chart")).json();
+  await loaded;
+  const answer = await fetch("/chart").catch(() => null); // the next key says that the server has stopped
+  const spec = answer && await answer.json();
   if (spec) draw(find("#chart"), spec);
 }
 
 function ask(body) {
   busy = busy.then(async () => {
     try {
-      const options = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
-      const answer = await fetch(body ? "/mark" : "/state", options);
+      const headers = { "Content-Type": "application/json" };
+      const answer = await fetch("/mark", { method: "POST", headers, body: JSON.stringify(body) });
       if (!answer.ok) throw new Error(await answer.text());
-      const state = await answer.json();
+      const now = await answer.json();
       find(".trouble").textContent = "";
-      saved = state.verdicts;
-      conclude(state);
+      saved = now.verdicts;
+      conclude(now);
     } catch (error) {
       find(".trouble").textContent = `Not saved: ${error.message}. Is twinlode review still running?`;
     }
-    if (body) unsaved.delete(body.pair); // what did not reach the disk comes up again
+    unsaved.delete(body.pair); // what did not reach the disk comes up again
     show();
   });
 }
@@ -96,4 +99,4 @@ find("#wanted").addEventListener("change", (event) => {
 });
 followTheme(find("button.theme"));
 show();
-ask();
+conclude(state);

@@ -73,8 +73,6 @@ class _Handler(BaseHTTPRequestHandler):
         session = self.server.session
         if self.path == "/":
             return self._send(HTTPStatus.OK, "text/html", _page(session))
-        if self.path == "/state":
-            return self._json(session.state())
         if self.path == "/chart":
             return self._json(session.chart())
         if self.path == "/vega.js":
@@ -142,7 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _page(session: Session) -> str:
     sample = session.sample
-    data = {"langs": sample.langs, "pairs": [pair.model_dump(include={"key", "src", "tgt"}) for pair in sample.sampled]}
+    pairs = [pair.model_dump(include={"key", "src", "tgt"}) for pair in sample.sampled]
+    data = {"langs": sample.langs, "pairs": pairs, "state": session.state()}
     floor = session.mine.threshold
     return render(
         _own("review.html.j2"),

@@ -43,6 +43,10 @@ class Watched:
 
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
+    yield from watch(browser)
+
+
+def watch(browser: Browser) -> Iterator[Watched]:
     """A new page; at the end there must have been no error in it."""
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.set_default_timeout(60_000)

@@ -91,7 +91,7 @@ def test_several_mines_are_reviewed_one_by_one(tmp_path: Path) -> None:
 @pytest.fixture
 def server(work: Path) -> Iterator[ReviewServer]:
     with ReviewServer(Session(str(work), 50, 0.9), 0) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         yield running
         running.shutdown()
 
@@ -104,10 +104,11 @@ def test_command_serves_until_it_is_stopped(work: Path, number: signal.Signals) 
         assert process.stderr is not None and process.stdout is not None
         address = next(found[1] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:(\d+)/", line)))
         connection = http.client.HTTPConnection(HOST, int(address), timeout=60)
-        connection.request("GET", "/state")
-        assert json.load(connection.getresponse())["result"]["wanted"] == 0.9
+        connection.request("GET", "/")
+        data = connection.getresponse().read().decode().partition('id="data">')[2].partition("</script>")[0]
         process.send_signal(number)
         said = process.stdout.read()
+    assert json.loads(data)["state"]["result"]["wanted"] == 0.9
     assert process.returncode == 0
     assert "threshold for 90%" in said and "review.json" in said
 
@@ -124,12 +125,12 @@ def ask(server: ReviewServer, method: str, path: str, headers: dict[str, str], b
 
 JSON = {"Content-Type": "application/json"}
 REQUESTS = [
-    ("GET", "/state", {}, 200),
+    ("GET", "/chart", {}, 200),
     ("GET", "/nothing", {}, 404),
     ("GET", "/../session.py", {}, 404),
-    ("GET", "/state", {"Host": "evil.example:{port}"}, 403),
+    ("GET", "/chart", {"Host": "evil.example:{port}"}, 403),
     ("GET", "/", {"Host": "127.0.0.1"}, 403),
-    ("GET", "/state", {"Origin": "http://evil.example"}, 403),
+    ("GET", "/chart", {"Origin": "http://evil.example"}, 403),
     ("POST", "/mark", JSON, 200),
     ("POST", "/mark", JSON | {"Origin": "http://evil.example"}, 403),
     ("POST", "/mark", JSON | {"Host": "evil.example"}, 403),
