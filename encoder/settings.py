@@ -26,6 +26,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def load_settings(model_class: type[Model], path: str | Path, overrides: Sequence[str] = ()) -> Model:
     """Read `path`, apply `a.b=c` overrides in order, validate; the first mistake is one sentence."""
+    tree = load_tree(path)
+    for override in overrides:
+        apply_override(tree, override)
+    return validate_settings(model_class, tree, str(path))
+
+
+def load_tree(path: str | Path) -> dict[str, Any]:
+    """A YAML file of settings, not validated yet."""
     try:
         tree = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -35,9 +43,7 @@ def load_settings(model_class: type[Model], path: str | Path, overrides: Sequenc
     tree = {} if tree is None else tree
     if not isinstance(tree, dict):
         raise InputError(f"{path}: settings must be `key: value` lines, not a {type(tree).__name__}")
-    for override in overrides:
-        apply_override(tree, override)
-    return validate_settings(model_class, tree, str(path))
+    return tree
 
 
 def validate_settings(model_class: type[Model], tree: dict[str, Any], where: str) -> Model:
@@ -98,18 +104,19 @@ def _fields_at(models: list[type[BaseModel]], location: Sequence[int | str]) -> 
             continue
         inside = [field for model in models for name, field in model.model_fields.items() if name == part]
         if inside:
-            models = [found for field in inside for found in _models_in(field.annotation)]
+            models = [found for field in inside for found in models_in(field.annotation)]
         else:  # pydantic puts the tag of a discriminated union into the location
             models = [model for model in models if part in _tags(model)]
     return sorted({name for model in models for name in model.model_fields})
 
 
-def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+    """The settings sections in the type of a field."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) in (Union, types.UnionType, Annotated, list, tuple, dict):
         for argument in get_args(annotation):
-            yield from _models_in(argument)
+            yield from models_in(argument)
 
 
 def _tags(model: type[BaseModel]) -> set[Any]:

@@ -1,65 +1,73 @@
-"""The `twinlode` command: one module in `pipelines/commands` for each subcommand.
+"""The `twinlode` command: one module in `pipelines/commands` for each subcommand, imported when it is asked for.
 
-Command modules import torch, Beam and our own rooms inside their functions, so `--help` answers at once.
+Command modules import torch, Beam and what needs them inside their functions, so `--help` answers at once.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from mining.errors import InputError
-from pipelines.commands import (
-    compare,
-    demo,
-    embed,
-    export,
-    graph,
-    import_,
-    inspect,
-    loop,
-    mine,
-    mine_vectors,
-    prepare,
-    report,
-    review,
-    train,
-)
-from pipelines.commands import eval as eval_
+
+COMMANDS = {
+    "demo": "demo",
+    "mine": "mine",
+    "mine-vectors": "mine_vectors",
+    "prepare": "prepare",
+    "embed": "embed",
+    "graph": "graph",
+    "report": "report",
+    "review": "review",
+    "inspect": "inspect",
+    "train": "train",
+    "compare": "compare",
+    "loop": "loop",
+    "eval": "eval",
+    "export": "export",
+    "import": "import_",
+}
+
+
+class Commands(TyperGroup):
+    """The subcommands by name; only the one that is run is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        one.command(cmd_name)(import_module(f"pipelines.commands.{COMMANDS[cmd_name]}").command)
+        return typer.main.get_command(one)
+
 
 INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
 
 app = typer.Typer(
     name="twinlode",
     help="Mine translation pairs from monolingual text, and train the encoders that find them.",
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("demo")(demo.command)
-app.command("prepare")(prepare.command)
-app.command("embed")(embed.command)
-app.command("graph")(graph.command)
-app.command("mine")(mine.command)
-app.command("mine-vectors")(mine_vectors.command)
-app.command("report")(report.command)
-app.command("review")(review.command)
-app.command("inspect")(inspect.command)
-app.command("train")(train.command)
-app.command("compare")(compare.command)
-app.command("loop")(loop.command)
-app.command("eval")(eval_.command)
-app.command("export")(export.command)
-app.command("import")(import_.command)
 
 
-@app.callback()
-def root() -> None:
-    """Keeps `twinlode COMMAND` a group however many commands there are."""
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    """Mine translation pairs from monolingual text, and train the encoders that find them."""
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"twinlode {installed('twinlode')}")
+        raise typer.Exit
 
 
 def main() -> None:

@@ -3,11 +3,12 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
-from pipelines.cli import app
+from pipelines import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -17,10 +18,14 @@ LINES = [line for block in FENCED for line in block.replace("\\\n", " ").splitli
 COMMANDS = [line for line in LINES if line.startswith("twinlode ")]
 
 
+def subcommand(name: str) -> Any:
+    return get_command(cli.app).get_command(None, name)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands_can_be_given_as_they_stand(line: str) -> None:
     name, *arguments = shlex.split(line, comments=True)[1:]
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = subcommand(name)
     command.make_context(name, arguments)  # reads options and arguments, runs nothing
 
 
@@ -30,12 +35,7 @@ def test_there_are_commands_at_all() -> None:
 
 
 def test_options_that_the_text_names_exist() -> None:
-    known = {
-        option
-        for command in get_command(app).commands.values()  # type: ignore[attr-defined]
-        for parameter in command.params
-        for option in parameter.opts
-    }
+    known = {option for name in cli.COMMANDS for parameter in subcommand(name).params for option in parameter.opts}
     named = set(re.findall(r"`(?:[\w-]+ )*(--[a-z][a-z-]*)", README))
     assert named and named <= known
 

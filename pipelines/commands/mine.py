@@ -2,135 +2,140 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipelines.commands.derived import ConfigOption, SetOption, chosen_settings, key, with_settings
 from pipelines.commands.options import (
-    DeviceOption,
-    DtypeOption,
-    EncoderOption,
     FiltersOption,
-    GoldOption,
-    MarginOption,
-    NeighboursOption,
-    PrecisionOption,
     RejectedOption,
-    RetrievalOption,
     RunnerOption,
     RunnerSetOption,
-    SeedPairsOption,
-    ThreadsOption,
     ThresholdFromOption,
-    ThresholdOption,
-    TopOption,
     read_filters,
 )
-from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
     from pipelines.mine.job import JobResult
 
-Corpus = Annotated[list[str], typer.Option(help="Files, URLs or quoted globs (repeatable); gz, bz2, xz, zst too.")]
-FileFormat = Annotated[str | None, typer.Option(help="Format of the files, as for prepare; by extension unless told.")]
-Column = Annotated[str | None, typer.Option(help="Column or field with the text.")]
+SIDES = ("source", "target")
+OPTIONS = {
+    "encoder": key("encoder"),
+    "threshold": key("threshold.at_least"),
+    "top": key("threshold.top"),
+    "gold": key("threshold.gold"),
+    "precision": key("threshold.precision", flags=["--target-precision"]),
+    "seed_pairs": key("seed"),
+    "k": key("k"),
+    "mode": key("mode"),
+    "margin": key("margin"),
+    "retrieval": key("retrieval"),
+    "format": key(*(f"{side}.read.format" for side in SIDES)),
+    "column": key(*(f"{side}.read.column" for side in SIDES)),
+    "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),
+    "max_chars": key(*(f"{side}.read.max_chars" for side in SIDES)),
+    "truncated": key(*(f"{side}.read.truncated" for side in SIDES)),
+    "lang_filter": key(*(f"{side}.lang_filter" for side in SIDES)),
+    "dtype": key("dtype"),
+    "rows_per_shard": key("rows_per_shard"),
+    "device": key("device"),
+    "threads": key("threads"),
+}
+
+Corpus = Annotated[str | None, typer.Argument(help="A file, a URL or a quoted glob; gz, bz2, xz and zst, too.")]
+MoreFiles = Annotated[list[str] | None, typer.Option(help="More files of this side (repeatable).")]
 
 
+@with_settings(JobSettings, OPTIONS)
 def command(
-    src: Corpus,
-    tgt: Corpus,
-    src_lang: Annotated[str, typer.Option(help="Source language, such as en.")],
-    tgt_lang: Annotated[str, typer.Option(help="Target language.")],
-    encoder: EncoderOption,
-    out: Annotated[str, typer.Option(help="Pairs: .tsv, .parquet, .jsonl or .tmx; a * makes one file a shard.")],
-    work: Annotated[str, typer.Option(help="Folder (any fsspec URL) for everything between; reruns continue it.")],
-    format: FileFormat = None,
-    column: Column = None,
-    ref_column: Annotated[str | None, typer.Option(help="Column that names each row.")] = None,
-    lang_filter: Annotated[str, typer.Option(help="detect: drop other languages; assume: trust you.")] = "detect",
-    max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 2000,
-    k: NeighboursOption = 4,
-    mode: Annotated[str, typer.Option(help="exact, or faiss: approximate, with the recall measured.")] = "exact",
-    margin: MarginOption = "ratio",
-    retrieval: RetrievalOption = "max",
-    threshold: ThresholdOption = None,
-    top: TopOption = None,
-    gold: GoldOption = None,
-    target_precision: PrecisionOption = None,
-    seed_pairs: SeedPairsOption = None,
+    source: Corpus = None,
+    target: Corpus = None,
+    *,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx; a * makes one file a shard.")
+    ],
+    src: MoreFiles = None,
+    tgt: MoreFiles = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language, such as en.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
+    work: Annotated[
+        str | None,
+        typer.Option(help="Folder (any fsspec URL) for everything between; reruns continue it. Default: beside --out."),
+    ] = None,
     threshold_from: ThresholdFromOption = None,
     filters: FiltersOption = "standard",
     rejected: RejectedOption = None,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
-    dtype: DtypeOption = "float32",
-    rows_per_shard: Annotated[int, typer.Option(help="Sentences, vectors and pairs in each shard.")] = ROWS_PER_SHARD,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
+    chosen: dict[str, Any],
 ) -> None:
     """Mine translation pairs from text: prepare, embed, graph and mine in one command.
 
-    Run again to continue after an interruption: whatever is complete in --work is kept. With --threshold-from all
-    other options stay those of the mine that was reviewed; its pairs stay, too.
+    Run again to continue after an interruption: whatever is complete in the work folder is kept. With --threshold-from
+    all other options stay those of the mine that was reviewed; its pairs stay, too.
 
-    Example: twinlode mine --src en.txt.gz --tgt 'de/*.txt.zst' --src-lang en --tgt-lang de --encoder runs/small/best
-    --out pairs.tsv --work work
+    Example: twinlode mine en.txt.gz 'de/*.txt.zst' -o pairs.tsv --src-lang en --tgt-lang de --encoder runs/small/best
     """
     quiet_beam()
     from rich.console import Console
 
-    from encoder.settings import validate_settings
     from mining.errors import InputError
-    from mining.files import require_writable
+    from pipelines.commands.places import check_places
     from pipelines.mine.job import mine_corpora
-    from pipelines.mine.mine_settings import JobSettings
-    from pipelines.mine.pair_export import check_target, export_pairs
-    from pipelines.mine.review_result import reviewed_threshold
+    from pipelines.mine.pair_export import export_pairs, written_files
+    from pipelines.prepare.readers import expand
     from pipelines.runners.runner import load_runner, require_reachable
 
-    read: dict[str, Any] = {"format": format, "column": column, "ref_column": ref_column, "max_chars": max_chars}
-    sides = {
-        name: {"inputs": files, "read": read | {"lang": lang}, "lang_filter": lang_filter}
-        for name, files, lang in (("source", src, src_lang), ("target", tgt, tgt_lang))
-    }
-    tree: dict[str, Any] = sides | {
-        "encoder": encoder,
-        "work": work,
-        "dtype": dtype,
-        "k": k,
-        "mode": mode,
-        "margin": margin,
-        "retrieval": retrieval,
-        "threshold": {"at_least": threshold, "top": top, "gold": gold, "precision": target_precision},
-        "seed": seed_pairs,
-        "pairs": "pairs",
-        "filters": read_filters(filters),
-        "rows_per_shard": rows_per_shard,
-        "device": device,
-        "threads": threads,
-    }
+    chosen |= {"work": work or _work_beside(out), "filters": read_filters(filters)}
+    for side, files, lang in (
+        ("source", [*filter(None, [source]), *(src or [])], src_lang),
+        ("target", [*filter(None, [target]), *(tgt or [])], tgt_lang),
+    ):
+        chosen |= {f"{side}.inputs": files} if files else {}
+        chosen |= {f"{side}.read.lang": lang} if lang else {}
     if threshold_from is not None:
-        if any(choice is not None for choice in (threshold, top, gold)):
-            raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
-        # The probes of a reviewed mine are in its graph; what they say of the threshold gives way to the review.
-        tree |= {"threshold": {"at_least": reviewed_threshold(threshold_from)}, "pairs": "pairs-reviewed"}
-    elif seed_pairs is not None and target_precision is None:
-        raise InputError("--seed-pairs needs --target-precision: the seed calibrates its threshold")
-    settings = validate_settings(JobSettings, tree, "mine")
+        chosen = _reviewed(chosen, threshold_from)
+    elif "seed" in chosen and "threshold.precision" not in chosen:
+        raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
+    settings = chosen_settings(JobSettings, OPTIONS, chosen, config=config, overrides=set_ or [], where="mine")
     where = load_runner(runner, runner_set or [])
-    require_reachable(where, [out, *filter(None, [rejected, gold, seed_pairs])])
-    for url in filter(None, [out, rejected]):
-        check_target(url, pair_format if url == out else None)
-        if "*" not in url:
-            require_writable(url)
+    languages = settings.source.read.lang, settings.target.read.lang
+    outputs = written_files(out, pair_format, languages) + (
+        written_files(rejected, None, languages) if rejected else []
+    )
+    others = [*filter(None, [settings.threshold.gold, settings.seed])]
+    require_reachable(where, [*outputs, *others])
+    check_places(outputs, expand([*settings.source.inputs, *settings.target.inputs, *others]))
     console = Console(stderr=True)
     result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))
-    written = export_pairs(result.pairs, out, pair_format, src_lang, tgt_lang)
+    written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
-        export_pairs(result.pairs, rejected, None, src_lang, tgt_lang, rejected=True)
+        export_pairs(result.pairs, rejected, None, *languages, rejected=True)
     _summarise(result, written, out)
+
+
+def _work_beside(out: str) -> str:
+    """`pairs.tsv.gz` has its work in `pairs.work`, and so has every other output of that name."""
+    folder, slash, name = out.rpartition("/")
+    return f"{folder}{slash}{PurePosixPath(name.replace('*', 'N')).name.split('.')[0] or 'mine'}.work"
+
+
+def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
+    """The threshold of a review in place of every other; the probe pairs of that mine stay in its graph."""
+    from mining.errors import InputError
+    from pipelines.mine.review_result import reviewed_threshold
+
+    if {"threshold.at_least", "threshold.top", "threshold.gold"} & chosen.keys():
+        raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
+    kept = {at: value for at, value in chosen.items() if at != "threshold.precision"}
+    return kept | {"threshold.at_least": reviewed_threshold(review), "pairs": "pairs-reviewed"}
 
 
 def _summarise(result: JobResult, written: int, out: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mining.filters import FilterSettings
@@ -12,6 +14,7 @@ from pipelines.graph.graph_settings import Mode
 from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
+DEVICES = r"^(auto|cpu|mps|cuda(:\d+)?)$"
 
 
 class ThresholdSettings(BaseModel):
@@ -19,10 +22,14 @@ class ThresholdSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    at_least: float | None = Field(default=None, description="keep pairs that score at least this")
+    at_least: float | None = Field(default=None, allow_inf_nan=False, description="keep pairs that score at least this")
     top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
-    gold: str | None = Field(default=None, description="true pairs, `source TAB target` by document id or sentence")
-    precision: float | None = Field(default=None, gt=0, le=1, description="aim at this, by probe pairs")
+    gold: str | None = Field(
+        default=None, description="tune the threshold on true pairs: two columns, ids or sentences"
+    )
+    precision: float | None = Field(
+        default=None, gt=0, le=1, description="choose the threshold for this precision, estimated by probe pairs"
+    )
     seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
 
     @model_validator(mode="after")
@@ -60,9 +67,11 @@ class SideSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    inputs: list[str] = Field(min_length=1)
+    inputs: list[str] = Field(min_length=1, description="files, URLs or globs")
     read: ReadSettings
-    lang_filter: str = "detect"
+    lang_filter: Literal["detect", "assume"] = Field(
+        default="detect", description="detect: drop sentences of other languages; assume: trust the language given"
+    )
 
 
 class JobSettings(BaseModel):
@@ -72,20 +81,24 @@ class JobSettings(BaseModel):
 
     source: SideSettings
     target: SideSettings
-    encoder: str
+    encoder: str = Field(description="encoder: a folder, a URL, or a Hugging Face model")
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
-    dtype: str = "float32"
-    k: int = Field(default=4, ge=1)
-    mode: Mode = "exact"
-    margin: Margin = Margin.ratio
-    retrieval: Retrieval = Retrieval.max
+    dtype: Literal["float32", "float16"] = Field(
+        default="float32", description="type of stored vectors; float16 takes half the disk"
+    )
+    k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
+    mode: Mode = Field(default="exact", description="exact, or faiss: approximate, with the recall measured")
+    margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
+    retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     threshold: ThresholdSettings = ThresholdSettings()
-    seed: str | None = Field(default=None, description="known translations for a target precision")
+    seed: str | None = Field(
+        default=None, description="known translations (source TAB target) to calibrate the precision with, 80 or more"
+    )
     pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
     filters: FilterSettings = FilterSettings()
-    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1)
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
+    device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
 
     @model_validator(mode="after")
     def _seed(self) -> JobSettings:

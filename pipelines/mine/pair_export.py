@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mining.errors import InputError
-from mining.pair_formats import Format, format_of, write_pairs
+from mining.pair_formats import Format, check_format, format_of, write_pairs
 from pipelines.datasets.manifest import Dataset
 from pipelines.mine.pair_stage import pair_batches
 
@@ -13,6 +13,11 @@ def check_target(url: str, format: str | None) -> Format:
     if format is not None and format not in set(Format):
         raise InputError(f"there is no pair format {format}; use one of {', '.join(Format)}")
     return Format(format) if format else format_of(url)
+
+
+def written_files(url: str, format: str | None, languages: tuple[str, str]) -> list[str]:
+    """The names that `export_pairs` will write; a `*` in them stands for the number of a shard."""
+    return check_format(url, check_target(url, format), *languages)
 
 
 def export_pairs(

@@ -228,10 +228,16 @@ BAD = [
     (["--target-precision", "0.9"], "go together"),
     (["--threshold", "1", "--top", "3"], "only one"),
     (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
-    (["--mode", "approximate"], "mode"),
+    (["--mode", "approximate"], "mine: --mode: Input should be 'exact' or 'faiss'"),
+    (["--threshold", "nan"], "mine: --threshold: Input should be a finite number"),
+    (["--k", "many"], "mine: --k: Input should be a valid integer"),
+    (["--lang-filter", "foo"], "--lang-filter: Input should be 'detect' or 'assume'"),
+    (["--dtype", "int8"], "--dtype: Input should be 'float32' or 'float16'"),
+    (["--device", "gpu"], "--device: "),
+    (["--gold", "nowhere.tsv"], "nowhere.tsv: no such file"),
     (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
-    (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --target-precision"),
+    (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --precision"),
 ]
 
 

@@ -1,0 +1,138 @@
+"""Options that come from settings: type, default and help of an option are said once, in the settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from encoder.settings import apply_override, load_tree, models_in, validate_settings
+from mining.errors import InputError
+
+Model = TypeVar("Model", bound=BaseModel)
+CHOSEN = "chosen"
+
+ConfigOption = Annotated[Path | None, typer.Option(help="Settings from a YAML file; options win over it.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Any other setting, for example filters.length.min_chars=5.")
+]
+
+
+class Keys(NamedTuple):
+    """Where an option goes in the settings: dotted keys that all get its value, and further names of the option."""
+
+    keys: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+def key(*keys: str, flags: Sequence[str] = ()) -> Keys:
+    return Keys(keys, tuple(flags))
+
+
+def with_settings(model: type[BaseModel], options: Mapping[str, Keys]) -> Callable[[Callable[..., None]], Any]:
+    """Give a command one option for each entry of `options`; it gets those that were given as `chosen`, by key."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = [
+            parameter.replace(annotation=hints[name])
+            for name, parameter in inspect.signature(function).parameters.items()
+            if name != CHOSEN
+        ]
+        derived = [_parameter(name, _field(model, where.keys[0]), where.flags) for name, where in options.items()]
+
+        def command(**given: Any) -> None:
+            values = {name: given.pop(name) for name in options}
+            chosen = {at: value for name, value in values.items() if value is not None for at in options[name].keys}
+            function(**given, **{CHOSEN: chosen})
+
+        command.__doc__, command.__module__ = function.__doc__, function.__module__
+        parameters = sorted([*own, *derived], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [parameter.replace(kind=keyword) for parameter in parameters]
+        )
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+        return command
+
+    return decorate
+
+
+def chosen_settings(
+    model: type[Model],
+    options: Mapping[str, Keys],
+    chosen: Mapping[str, Any],
+    *,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    where: str,
+) -> Model:
+    """The settings of a command: the file, then options, then `--set`; a mistake is told by the option's name."""
+    tree = load_tree(config) if config is not None else {}
+    for at, value in chosen.items():
+        put(tree, at, value)
+    for override in overrides:
+        apply_override(tree, override)
+    try:
+        return validate_settings(model, tree, str(config) if config else where)
+    except InputError as error:
+        raise InputError(_by_option(str(error), options)) from None
+
+
+def put(tree: dict[str, Any], at: str, value: Any) -> None:
+    """Set the value at a dotted key."""
+    *parents, last = at.split(".")
+    for name in parents:
+        tree = tree.setdefault(name, {})
+    tree[last] = value
+
+
+def _by_option(message: str, options: Mapping[str, Keys]) -> str:
+    for name, where in options.items():
+        for at in where.keys:
+            message = message.replace(f": {at}: ", f": --{name.replace('_', '-')}: ")
+    return message
+
+
+def _field(model: type[BaseModel], at: str) -> FieldInfo:
+    first, _, rest = at.partition(".")
+    field = model.model_fields[first]
+    return _field(next(iter(models_in(field.annotation))), rest) if rest else field
+
+
+def _parameter(name: str, field: FieldInfo, flags: Sequence[str]) -> inspect.Parameter:
+    """A string whatever the field is: the settings validate it, with one sentence for every kind of mistake."""
+    flag = f"--{name.replace('_', '-')}"
+    option = typer.Option(flag, *flags, help=_help(field), metavar=_kind(field.annotation), show_default=False)
+    annotation = Annotated[str | None, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _help(field: FieldInfo) -> str:
+    text = field.description or ""
+    text = f"{text[:1].upper()}{text[1:]}."
+    default = field.default
+    if default is None or default is PydanticUndefined:
+        return text
+    return f"{text} Default: {default.value if isinstance(default, Enum) else default}."
+
+
+def _kind(annotation: Any) -> str:
+    """How help shows what an option takes: its choices, or the name of its type."""
+    if get_origin(annotation) is Annotated:
+        return _kind(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return "|".join(_kind(kind) for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is Literal:
+        return "|".join(map(str, get_args(annotation)))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return "|".join(str(choice.value) for choice in annotation)
+    return {int: "NUMBER", float: "NUMBER", str: "TEXT"}.get(annotation, annotation.__name__.upper())

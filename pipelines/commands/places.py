@@ -1,0 +1,40 @@
+"""Where a command reads and writes: no output may be an input, or another output, and all must be writable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from mining.errors import InputError
+from mining.files import local_path, require_writable, resolve
+
+
+def check_places(outputs: Sequence[str], inputs: Iterable[str]) -> None:
+    """Find out before anything is read that something would be overwritten or cannot be written.
+
+    Names are compared after symbolic links; a `*` in an output stands for the number of a shard.
+    """
+    read = {identity(url): url for url in inputs}
+    written: set[str] = set()
+    for url in outputs:
+        mine = identity(url)
+        if mine in written:
+            raise InputError(f"{url}: two outputs have the same name")
+        hit = next(
+            (given for name, given in read.items() if name == mine or ("*" in url and fnmatch(name, mine))), None
+        )
+        if hit is not None:
+            raise InputError(f"{url}: this output would overwrite the input {hit}")
+        written.add(mine)
+    for url in outputs:
+        require_writable(url.replace("*", "0"))
+
+
+def identity(url: str) -> str:
+    """One name for one file, whichever way it is written."""
+    local = local_path(url)
+    if local is not None:
+        return str(Path(local).resolve())
+    filesystem, path = resolve(url)
+    return str(filesystem.unstrip_protocol(path))

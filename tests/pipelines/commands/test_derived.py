@@ -1,0 +1,94 @@
+"""Options derived from settings."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+from typer.testing import CliRunner
+
+from mining.errors import InputError
+from pipelines.commands.derived import ConfigOption, SetOption, chosen_settings, key, with_settings
+
+
+class Colour(StrEnum):
+    red = "red"
+    blue = "blue"
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    size: int = Field(default=3, ge=1, description="how large")
+    shape: Literal["round", "square"] | None = Field(default=None, description="its shape")
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    left: Inner = Inner()
+    right: Inner = Inner()
+    colour: Colour = Field(default=Colour.red, description="its colour")
+    limit: float | None = Field(default=None, allow_inf_nan=False, description="at most this")
+
+
+OPTIONS = {
+    "size": key("left.size", "right.size", flags=["--how-large"]),
+    "shape": key("left.shape"),
+    "colour": key("colour"),
+    "limit": key("limit"),
+}
+SEEN: list[Outer] = []
+
+
+@with_settings(Outer, OPTIONS)
+def command(name: str, config: ConfigOption = None, set_: SetOption = None, *, chosen: dict[str, Any]) -> None:
+    """A command."""
+    SEEN.append(chosen_settings(Outer, OPTIONS, chosen, config=config, overrides=set_ or [], where=name))
+
+
+APP = typer.Typer()
+APP.command()(command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], Outer()),
+        (["--size", "5"], Outer(left=Inner(size=5), right=Inner(size=5))),
+        (["--how-large", "5", "--colour", "blue"], Outer(left=Inner(size=5), right=Inner(size=5), colour=Colour.blue)),
+        (["--shape", "round", "--set", "right.size=7"], Outer(left=Inner(shape="round"), right=Inner(size=7))),
+        (["--limit", "0.5", "--set", "limit=2"], Outer(limit=2)),
+    ],
+)
+def test_options_become_settings(arguments: list[str], expected: Outer) -> None:
+    result = CliRunner().invoke(APP, ["x", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert SEEN.pop() == expected
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("colour: blue\nleft: {size: 9, shape: square}\n")
+    CliRunner().invoke(APP, ["x", "--config", str(tmp_path / "c.yaml"), "--size", "4"], catch_exceptions=False)
+    assert SEEN.pop() == Outer(left=Inner(size=4, shape="square"), right=Inner(size=4), colour=Colour.blue)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--size", "0"], r"x: --size: Input should be greater than or equal to 1"),
+        (["--limit", "nan"], r"x: --limit: Input should be a finite number"),
+        (["--set", "colr=red"], r"unknown key colr; did you mean colour\?"),
+    ],
+)
+def test_a_mistake_names_the_option(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(APP, ["x", *arguments], catch_exceptions=False)
+
+
+def test_help_and_defaults_come_from_the_settings() -> None:
+    shown = " ".join(CliRunner().invoke(APP, ["--help"]).output.split())
+    for text in ("How large. Default: 3.", "Its colour. Default: red.", "At most this."):
+        assert text in shown
