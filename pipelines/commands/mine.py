@@ -87,10 +87,10 @@ def command(
     from rich.console import Console
 
     from mining.errors import InputError
+    from mining.paths import expand
     from pipelines.commands.places import check_places
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.pair_export import export_pairs, written_files
-    from pipelines.prepare.readers import expand
     from pipelines.runners.runner import load_runner, require_reachable
 
     chosen |= {"work": work or _work_beside(out), "filters": read_filters(filters)}
