@@ -41,12 +41,13 @@ def _kind_bits(kinds: tuple[str, ...]) -> NDArray[np.uint8]:
     """For each code point a bit per kind it belongs to."""
     bits = np.zeros(_LAST, dtype=np.uint8)
     for place, kind in enumerate(kinds):
-        bits |= _members(kind).astype(np.uint8) << place
+        bits |= class_members(kind).astype(np.uint8) << place
     return bits
 
 
 @cache
-def _members(kind: str) -> NDArray[np.bool_]:
+def class_members(kind: str) -> NDArray[np.bool_]:
+    """Which code points belong to an RE2 character class."""
     surrogates = range(0xD800, 0xE000)
     characters = pa.array([" " if code in surrogates else chr(code) for code in range(_LAST)])
     members = pc.match_substring_regex(characters, kind).to_numpy(zero_copy_only=False)

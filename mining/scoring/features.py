@@ -1,0 +1,94 @@
+"""All features of candidate pairs as one matrix, in the order of `NAMES`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from mining.graph import Graph
+from mining.retrieval import BACKWARD, FORWARD, Edges
+from mining.scoring import graph_features, lexicon, maxsim, surface
+from mining.scoring.lexicon import Lexicon
+from mining.scoring.maxsim import WordVectors
+from mining.scoring.rivals import contrasts
+from mining.scoring.surface import Surface
+from mining.scoring.words import Words
+from mining.threads import Threads
+
+_RATIO = graph_features.NAMES.index("ratio margin")
+_CONTRASTED = (
+    "ratio margin",
+    *(maxsim.NAMES[place] for place in maxsim.CONTRASTED),
+    *(lexicon.NAMES[place] for place in lexicon.CONTRASTED),
+    *(surface.NAMES[place] for place in surface.CONTRASTED),
+)
+NAMES = (
+    *graph_features.NAMES,
+    *maxsim.NAMES,
+    *lexicon.NAMES,
+    *surface.NAMES,
+    *(f"{name} over {rivals}" for name in _CONTRASTED for rivals in ("source rivals", "target rivals")),
+    "given",
+)
+_COLUMNS = [NAMES.index(name) for name in _CONTRASTED]
+_LIKELY = 0.1  # of the mutual best pairs, those of the highest margin, tell the lengths of translations
+_FEWEST_LIKELY = 200
+
+
+class TextSide(NamedTuple):
+    """What pair scoring knows of the texts of one side."""
+
+    words: WordVectors
+    surface: Surface
+
+
+def text_side(texts: pa.Array, words: Words, vectors: NDArray[np.float32]) -> TextSide:
+    """`words` are of the same texts (segmented where their script has no spaces), `vectors` one for each of them."""
+    weights = words.idf()
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    unit = np.ascontiguousarray(vectors / lengths, np.float32)
+    return TextSide(WordVectors(words, unit, weights), read_surface(texts, words, weights))
+
+
+def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) -> Surface:
+    return surface.read_surface(texts, words, weights)
+
+
+def pair_features(
+    graph: Graph,
+    edges: Edges,
+    source: TextSide,
+    target: TextSide,
+    threads: Threads,
+    *,
+    lexicon_table: Lexicon | None = None,
+    given: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float32]:
+    """(edges, `NAMES`); each edge once. `given` marks pairs that came as pairs, not out of a search.
+
+    The edges should hold the rivals of each pair, as `retrieval.candidates` does: contrasts are over these. Without a
+    lexicon its features are NaN.
+    """
+    rows, columns = edges.source, edges.target
+    of_graph = graph_features.graph_features(graph, rows, columns, edges.cosines)
+    likely = _likely_pairs(edges, of_graph[:, _RATIO]) if given is None else np.flatnonzero(given)
+    lengths = surface.fit_lengths(source.surface, target.surface, rows[likely], columns[likely])
+    of_words = maxsim.maxsim_features(source.words, target.words, rows, columns, threads)
+    if lexicon_table is None:
+        of_lexicon = np.full((len(edges), len(lexicon.NAMES)), np.nan, np.float32)
+    else:
+        sides = source.words.words, target.words.words
+        of_lexicon = lexicon.lexicon_features(lexicon_table, *sides, rows, columns, threads)
+    of_surface = surface.surface_features(source.surface, target.surface, lengths, rows, columns, threads)
+    plain = np.concatenate([of_graph, of_words, of_lexicon, of_surface], axis=1)
+    marks = np.zeros((len(edges), 1), np.float32) if given is None else given[:, None].astype(np.float32)
+    return np.concatenate([plain, contrasts(plain[:, _COLUMNS], rows, columns), marks], axis=1)
+
+
+def _likely_pairs(edges: Edges, ratios: NDArray[np.float32]) -> NDArray[np.int64]:
+    mutual = np.flatnonzero(edges.directions == FORWARD | BACKWARD)
+    count = max(int(_LIKELY * len(mutual)), _FEWEST_LIKELY)
+    return mutual[np.argsort(-ratios[mutual], kind="stable")[:count]]
