@@ -155,7 +155,7 @@ def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threa
 def fit_calibration(raw: NDArray[np.float64], labels: NDArray[np.bool_]) -> tuple[float, float]:
     """Slope and intercept of Platt's scaling on pairs that the trees were not trained on, by Newton's method."""
     targets = labels.astype(np.float64)
-    slope, intercept = 1.0, 0.0
+    slope, intercept = 0.0, 0.0  # from where Newton's steps do not overshoot
     for _ in range(50):
         chance = 1 / (1 + np.exp(-np.clip(slope * raw + intercept, -30, 30)))
         error, spread = chance - targets, np.maximum(chance * (1 - chance), 1e-9)

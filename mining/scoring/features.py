@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mining.graph import Graph
+from mining.neighbours import Graph
 from mining.retrieval import BACKWARD, FORWARD, Edges
 from mining.scoring import graph_features, lexicon, maxsim, surface
 from mining.scoring.lexicon import Lexicon

@@ -6,9 +6,9 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.graph import Graph, Neighbours
 from mining.margin import Margin, margin_scores
-from mining.selection import MISSING
+from mining.neighbours import Graph, Neighbours
+from mining.top_k import MISSING
 
 NAMES = (
     "cosine",

@@ -42,6 +42,7 @@ NAMES = (
     "target foreign missing",
 )
 CONTRASTED = (0, 16, 17, 22, 23)  # of NAMES: those that are compared with rivals
+_MOSTLY_LATIN = 0.75  # of the letters; below, Latin words are foreign ones
 _SENTENCE_END, _QUESTION, _EXCLAMATION, _COLON = 1, 2, 3, 4
 _ENDINGS = {".。।．": _SENTENCE_END, "?？؟": _QUESTION, "!！": _EXCLAMATION, ":：": _COLON}
 
@@ -84,7 +85,7 @@ def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) ->
         weights,
         latin,
         *_numbers(content, starts, _digit_values()),
-        *_codes(content, starts),
+        *_codes(content, starts, _code_signs()),
     )
 
 
@@ -103,7 +104,7 @@ def surface_features(
 ) -> NDArray[np.float32]:
     """(pairs, `NAMES`); ratios of lengths are deviations from the length model, in its spreads.
 
-    Foreign words are those in Latin letters in a text that is mostly in others: code and names, mostly copied.
+    Foreign words are those in Latin letters in a text with many others: code and names, mostly copied.
     """
     out = np.empty((len(rows), len(NAMES)), np.float32)
     for place, (ratio, (middle, spread)) in enumerate(
@@ -117,7 +118,7 @@ def surface_features(
     out[:, 12:14] = shares[0] - shares[1]
     out[:, 14] = source.endings[rows] == target.endings[columns]
     joint = _joint_words(source.words, target.words)
-    foreign = [side.counts[:, 3] < 0.5 * side.counts[:, 0] for side in (source, target)]
+    foreign = [side.counts[:, 3] < _MOSTLY_LATIN * side.counts[:, 0] for side in (source, target)]
 
     def work(thread: int, start: int, stop: int) -> None:
         part = slice(start, stop)
@@ -167,6 +168,13 @@ def _ending_kinds() -> NDArray[np.int8]:
     for characters, kind in _ENDINGS.items():
         kinds[[ord(character) for character in characters]] = kind
     return kinds
+
+
+@cache
+def _code_signs() -> NDArray[np.uint8]:
+    signs = np.zeros(128, np.uint8)
+    signs[[ord(character) for character in "$%{}<>_/\\@=|#&~^*"]] = 1
+    return signs
 
 
 @cache
@@ -250,7 +258,7 @@ def _thousands(content: np.ndarray, at: int, size: int, end: int, code: int, val
 
 
 @nb.njit(cache=True, nogil=True)
-def _codes(content: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _codes(content: np.ndarray, starts: np.ndarray, code_signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Hashes of URLs, placeholders, paths, options and other ASCII runs with signs that no plain word has."""
     found = np.empty(max(len(content) // 2 + len(starts), 1), np.uint64)
     offsets = np.zeros(len(starts), np.int64)
@@ -262,9 +270,7 @@ def _codes(content: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndar
             begin, signs = at, 0
             while at < end and 0x20 < content[at] < 0x80:
                 c = content[at]
-                # $ % { } < > _ / \ @ = | # & ~ ^ *
-                if c in (0x24, 0x25, 0x7B, 0x7D, 0x3C, 0x3E, 0x5F, 0x2F, 0x5C, 0x40, 0x3D, 0x7C, 0x23, 0x26, 0x7E, 0x2A):
-                    signs += 1
+                signs += code_signs[c]
                 at += 1
             stop = at
             while stop > begin and content[stop - 1] in (0x2E, 0x2C, 0x3B, 0x3A, 0x21, 0x3F, 0x29, 0x22, 0x27):

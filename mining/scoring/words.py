@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numba as nb
 import numpy as np
@@ -20,7 +20,8 @@ _PIECE = 2
 _LETTER, _DENSE_LETTER, _DIGIT = 1, 2, 4
 
 
-class Words(NamedTuple):
+@dataclass(frozen=True)
+class Words:
     """Texts as numbers of distinct words; `hashes` are the same for the same word, folded to lower case, everywhere."""
 
     ids: NDArray[np.int32]  # (tokens,)
@@ -119,9 +120,13 @@ def _next_word(content: np.ndarray, at: int, end: int, kinds: np.ndarray) -> tup
         if begin == end:
             if this:
                 begin, kind, characters = at, this, 1
-        elif this == 0 or (this == _DENSE_LETTER) != (kind == _DENSE_LETTER):
-            break
-        elif kind == _DENSE_LETTER and characters == _PIECE and _run(content, at, end, kinds) > _LONGEST_RUN - _PIECE:
+        elif (
+            this == 0
+            or (this == _DENSE_LETTER) != (kind == _DENSE_LETTER)
+            or (
+                kind == _DENSE_LETTER and characters == _PIECE and _run(content, at, end, kinds) > _LONGEST_RUN - _PIECE
+            )
+        ):
             break
         else:
             characters += 1

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mining.errors import InputError
+from mining.scoring.classifier import (
+    ABOUT,
+    Examples,
+    PairClassifier,
+    fit_calibration,
+    fit_trees,
+    is_classifier,
+    load_classifier,
+)
+from mining.scoring.features import NAMES
+
+
+@pytest.fixture(scope="module")
+def examples() -> Examples:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(4000, len(NAMES))).astype(np.float32)
+    features[rng.random(features.shape) < 0.1] = np.nan
+    labels = np.nan_to_num(features[:, 3]) + 0.5 * rng.normal(size=4000) > 0.5
+    return Examples(features, labels, "made up")
+
+
+@pytest.fixture(scope="module")
+def classifier(examples: Examples) -> PairClassifier:
+    booster = fit_trees([examples], rounds=20, threads=1)
+    rng = np.random.default_rng(1)
+    centre, projection = rng.normal(size=16).astype(np.float32), rng.normal(size=(16, 4)).astype(np.float32)
+    return PairClassifier(booster, 1.5, -0.2, centre, projection, "fingerprint", {"pairs": 3})
+
+
+def test_saved_and_loaded_it_gives_the_same_scores(
+    classifier: PairClassifier, examples: Examples, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "classifier")
+    assert not is_classifier(folder)
+    classifier.save(folder)
+    assert is_classifier(folder)
+    again = load_classifier(folder)
+    np.testing.assert_array_equal(again.log_odds(examples.features), classifier.log_odds(examples.features))
+    assert (again.encoder, again.about) == ("fingerprint", {"pairs": 3})
+    vectors = np.ones((2, 16), np.float32)
+    np.testing.assert_allclose(again.project(vectors), classifier.project(vectors), atol=0.02)
+
+
+def test_the_log_odds_rank_right_pairs_first(classifier: PairClassifier, examples: Examples) -> None:
+    scores = classifier.log_odds(examples.features)
+    assert scores[examples.labels].mean() > scores[~examples.labels].mean() + 1
+    assert len(classifier.log_odds(examples.features[:0])) == 0
+
+
+def test_an_explanation_adds_up_and_names_what_decides(classifier: PairClassifier, examples: Examples) -> None:
+    (explained,) = classifier.explain(examples.features[:1], most=len(NAMES))
+    base = classifier.slope * float(
+        np.asarray(classifier.booster.predict(examples.features[:1], pred_contrib=True))[0, -1]
+    )
+    total = base + classifier.intercept + sum(part.log_odds for part in explained)
+    assert total == pytest.approx(float(classifier.log_odds(examples.features[:1])[0]), abs=1e-3)
+    assert next(iter(classifier.importance())) == NAMES[3]
+
+
+def test_calibration_makes_probabilities_of_scores() -> None:
+    rng = np.random.default_rng(2)
+    raw = rng.normal(size=20_000) * 3
+    labels = rng.random(20_000) < 1 / (1 + np.exp(-(0.5 * raw - 1)))
+    slope, intercept = fit_calibration(raw, labels)
+    assert slope == pytest.approx(0.5, abs=0.05) and intercept == pytest.approx(-1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda text: text[:50], "damaged"), (lambda text: text.replace('"cosine"', '"sine"'), "another version")],
+)
+def test_what_is_no_classifier_is_refused(classifier: PairClassifier, tmp_path: Path, change, message: str) -> None:
+    with pytest.raises(InputError, match="no pair classifier"):
+        load_classifier(str(tmp_path / "none"))
+    classifier.save(str(tmp_path / "bad"))
+    about = tmp_path / "bad" / ABOUT
+    about.write_text(change(about.read_text()))
+    with pytest.raises(InputError, match=message):
+        load_classifier(str(tmp_path / "bad"))
