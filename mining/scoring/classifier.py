@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import fsspec
 import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
 from mining.errors import InputError
-from mining.files import atomic_group, exists
+from mining.files import atomic_group
+from mining.paths import exists, open_url
 from mining.scoring.features import NAMES
 
 TREES, ABOUT, PROJECTION = "trees.txt", "classifier.json", "projection.npy"
@@ -72,7 +72,7 @@ class PairClassifier:
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Word vectors of the encoder in the few dimensions that MaxSim compares."""
-        return (vectors - self.centre) @ self.projection
+        return np.asarray((vectors - self.centre) @ self.projection, np.float32)
 
     def importance(self) -> dict[str, float]:
         """Share of the trees' gain of each feature, largest first."""
@@ -105,7 +105,7 @@ def load_classifier(folder: str) -> PairClassifier:
     """A classifier that `save` wrote; one of other features is refused."""
     try:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
-        with fsspec.open(f"{folder}/{PROJECTION}", "rb") as stream:
+        with open_url(f"{folder}/{PROJECTION}", "rb") as stream:
             stacked = np.load(stream, allow_pickle=False).astype(np.float32)
         trees = _read(f"{folder}/{TREES}").decode()
     except FileNotFoundError as error:
@@ -126,7 +126,7 @@ def load_classifier(folder: str) -> PairClassifier:
 
 
 def _read(url: str) -> bytes:
-    with fsspec.open(url, "rb") as stream:
+    with open_url(url, "rb") as stream:
         return bytes(stream.read())
 
 

@@ -64,7 +64,8 @@ def train_lexicon(source: Words, target: Words, iterations: int = 5) -> Lexicon:
     compact[used] = np.arange(len(used))
     slots = np.where(slots >= 0, compact[slots], -1).astype(np.int32)
     del keys, compact
-    forward, backward = np.ones(len(used), np.float32), np.ones(len(used), np.float32)
+    forward: NDArray[np.float32] = np.ones(len(used), np.float32)
+    backward: NDArray[np.float32] = np.ones(len(used), np.float32)
     for iteration in range(iterations):
         counts, back_counts = np.zeros(len(used), np.float32), np.zeros(len(used), np.float32)
         null = np.float32(iteration > 0)
@@ -73,10 +74,8 @@ def train_lexicon(source: Words, target: Words, iterations: int = 5) -> Lexicon:
             target.ids, target.offsets, right.number, right.frequency * null,
             slots, forward, backward, counts, back_counts,
         )  # fmt: skip
-        forward = counts / np.maximum(np.bincount(sources, counts, len(left.hashes)), 1e-9)[sources].astype(np.float32)
-        backward = back_counts / np.maximum(np.bincount(targets, back_counts, len(right.hashes)), 1e-9)[targets].astype(
-            np.float32
-        )
+        forward = _normalised(counts, sources, len(left.hashes))
+        backward = _normalised(back_counts, targets, len(right.hashes))
     return Lexicon(
         left.hashes,
         right.hashes,
@@ -120,6 +119,12 @@ def lexicon_features(
 
     threads.over_rows(len(rows), work)
     return out
+
+
+def _normalised(counts: NDArray[np.float32], words: NDArray[np.int64], size: int) -> NDArray[np.float32]:
+    """Counts of translations as shares of each word's."""
+    totals = np.bincount(words, weights=counts, minlength=size)
+    return np.asarray(counts / np.maximum(totals, 1e-9)[words], np.float32)
 
 
 def _kept(words: Words) -> _Kept:

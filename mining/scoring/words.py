@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -94,9 +95,9 @@ def _folded() -> NDArray[np.uint32]:
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def decode(content: np.ndarray, at: int) -> tuple[int, int]:
+def decode(content: Any, at: int) -> tuple[int, int]:
     """The code point that starts at a byte, and its number of bytes."""
-    lead = np.int64(content[at])
+    lead: Any = np.int64(content[at])
     if lead < 0x80:
         return lead, 1
     if lead < 0xE0:
@@ -113,10 +114,11 @@ def decode(content: np.ndarray, at: int) -> tuple[int, int]:
 @nb.njit(cache=True, nogil=True)
 def _next_word(content: np.ndarray, at: int, end: int, kinds: np.ndarray) -> tuple[int, int]:
     """Where the next word from `at` on begins and ends; both are `end` where there is none."""
-    begin, kind, characters = end, 0, 0
+    begin, characters = end, 0
+    kind: Any = 0
     while at < end:
         code, size = decode(content, at)
-        this = np.int64(kinds[code]) if code < len(kinds) else 0
+        this: Any = np.int64(kinds[code]) if code < len(kinds) else 0
         if begin == end:
             if this:
                 begin, kind, characters = at, this, 1

@@ -226,4 +226,4 @@ def hide_lexicon(features: np.ndarray, rows: np.ndarray) -> None:
     from mining.scoring.features import NAMES
 
     columns = [place for place, name in enumerate(NAMES) if name.startswith("lexicon")]
-    features[np.ix_(np.flatnonzero(rows), columns)] = np.nan
+    features[np.ix_(np.flatnonzero(rows), np.array(columns))] = np.nan
