@@ -105,7 +105,7 @@ def load_classifier(folder: str) -> PairClassifier:
     """A classifier that `save` wrote; one of other features is refused."""
     try:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
-        with open_url(f"{folder}/{PROJECTION}", "rb") as stream:
+        with open_url(f"{folder}/{PROJECTION}") as stream:
             stacked = np.load(stream, allow_pickle=False).astype(np.float32)
         trees = _read(f"{folder}/{TREES}").decode()
     except FileNotFoundError as error:
@@ -126,7 +126,7 @@ def load_classifier(folder: str) -> PairClassifier:
 
 
 def _read(url: str) -> bytes:
-    with open_url(url, "rb") as stream:
+    with open_url(url) as stream:
         return bytes(stream.read())
 
 
