@@ -1,0 +1,190 @@
+"""Monotone alignment: made-up documents whose beads are known, and a brute-force oracle of the search."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mining.alignment import Alignment, Document, align_sentences, default_weights
+from mining.alignment_formats import Bead, beads_of
+from mining.alignment_lattice import (
+    Side,
+    Weights,
+    band_around,
+    distance,
+    full_band,
+    judge,
+    remaining,
+    search,
+    sentence_products,
+    trace,
+)
+from mining.errors import InputError
+
+DIM = 48
+
+
+def make_pair(beads: list[tuple[int, int]], seed: int = 0, noise: float = 0.5) -> tuple[Document, Document, list[Bead]]:
+    """Two documents whose bead k shares one meaning, cut at random among its sentences."""
+    rng = np.random.default_rng(seed)
+    sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    gold, at = [], [0, 0]
+    for sizes in beads:
+        meaning = rng.normal(size=(12, DIM))
+        for side, size in zip(sides, sizes, strict=True):
+            for part in np.array_split(meaning, size) if size else []:
+                side.append(part.sum(0) + noise * rng.normal(size=DIM))
+        gold.append(tuple(tuple(range(start, start + size)) for start, size in zip(at, sizes, strict=True)))
+        at = [start + size for start, size in zip(at, sizes, strict=True)]
+    lengths = [np.array([100 / size for size in row for _ in range(size)]) for row in zip(*beads, strict=True)]
+    source, target = (
+        Document(np.array(side, np.float32).reshape(-1, DIM), np.asarray(length))
+        for side, length in zip(sides, lengths, strict=True)
+    )
+    return source, target, gold
+
+
+def spans_of(document: Document, sizes: int) -> Document:
+    """The same document with a vector for every span."""
+    edges = np.concatenate([np.zeros((1, DIM)), np.cumsum(document.vectors, 0)])
+    ends = np.arange(1, len(edges))
+    return Document(
+        np.stack([edges[ends] - edges[np.maximum(ends - n, 0)] for n in range(1, sizes + 1)]), document.lengths
+    )
+
+
+def found(alignment: Alignment) -> list[Bead]:
+    return beads_of(alignment.beads)
+
+
+def test_many_to_many_beads_are_found() -> None:
+    source, target, gold = make_pair([(1, 1), (2, 1), (1, 1), (1, 3), (1, 0), (1, 1), (1, 1), (0, 1), (1, 1), (1, 2)])
+    alignment = align_sentences(source, target)
+    assert found(alignment) == gold
+    assert alignment.confidence.min() >= 0
+    assert alignment.confidence.max() <= 1
+    assert np.isnan(alignment.distance[~alignment.two_sided]).all()
+    assert alignment.distance[alignment.two_sided].max() < 0.8
+
+
+def test_vectors_of_spans_give_the_same_as_sums() -> None:
+    source, target, _ = make_pair([(1, 1), (2, 1), (1, 1), (1, 3), (1, 1), (2, 2), (1, 1)], seed=3)
+    linear = align_sentences(source, target)
+    explicit = align_sentences(spans_of(source, 7), spans_of(target, 7))
+    assert np.array_equal(linear.beads, explicit.beads)
+    assert np.allclose(linear.confidence, explicit.confidence, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_best_path_and_confidence_against_all_paths(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    source, target = (Document(rng.normal(size=(n, DIM)).astype(np.float32), rng.uniform(20, 90, n)) for n in (4, 3))
+    from mining.alignment import _sides
+
+    src, tgt = _sides(source, target, 3)
+    weights = default_weights(4)
+    band = full_band(4, 3)
+    products = sentence_products(band, src, tgt, 4)
+    lattice = search(band, products, src, tgt, weights)
+    beads = trace(band, lattice.step)
+    rest = remaining(band, products, src, tgt, weights, lattice.total)
+    _, shares = judge(beads, band, products, src, tgt, weights, lattice.total, rest)
+    paths = {path: sum(bead_score(bead, src, tgt, weights) for bead in path) for path in all_paths(4, 3, 4)}
+    best = max(paths, key=lambda path: paths[path])
+    assert tuple(map(tuple, beads.tolist())) == best
+    everything = np.logaddexp.reduce(list(paths.values()))
+    assert lattice.total[-1] == pytest.approx(everything, abs=1e-6)
+    for bead, share in zip(best, shares, strict=True):
+        through = np.logaddexp.reduce([score for path, score in paths.items() if bead in path])
+        assert share == pytest.approx(np.exp(through - everything), abs=1e-6)
+
+
+def bead_score(bead: tuple[int, ...], src: Side, tgt: Side, weights: Weights) -> float:
+    a, i, b, j = bead
+    n, m = i - a, j - b
+    if not n or not m:
+        return weights.deletion
+    product = float(src.spans[0, a:i].sum(0) @ tgt.spans[0, b:j].sum(0))
+    x, y = src.letters[i] - src.letters[a], tgt.letters[j] - tgt.letters[b]
+    ratio = abs(np.log((x + 5) / (y + 5)))
+    excess = min(abs(x - y) / np.sqrt(x + y + 1) / 3, 5)
+    cost = weights.distance[n, m] * distance(i, j, n, m, product, src, tgt)
+    return weights.prior[n, m] - cost - weights.ratio * ratio - weights.squared * ratio**2 - weights.excess * excess
+
+
+def all_paths(n: int, m: int, beads: int, i: int = 0, j: int = 0) -> list[tuple[tuple[int, ...], ...]]:
+    if (i, j) == (n, m):
+        return [()]
+    pairs = itertools.product(range(beads), repeat=2)
+    steps = [(a, b) for a, b in pairs if a + b <= beads and ((a and b) or a + b == 1)]
+    return [
+        ((i, i + a, j, j + b), *rest)
+        for a, b in steps
+        if i + a <= n and j + b <= m
+        for rest in all_paths(n, m, beads, i + a, j + b)
+    ]
+
+
+def test_long_documents_from_coarse_to_fine_with_a_chapter_left_out() -> None:
+    rng = np.random.default_rng(1)
+    kinds = [(1, 1)] * 8 + [(1, 2), (2, 1)]
+    beads = [kinds[k] for k in rng.integers(0, len(kinds), 1500)]
+    beads[600:600] = [(0, 1)] * 150  # a chapter that the source lacks
+    source, target, gold = make_pair(beads, seed=1)
+    alignment = align_sentences(source, target)
+    right = len(set(found(alignment)) & set(gold))
+    assert right > 0.97 * len(gold)
+
+
+def test_every_sentence_is_in_exactly_one_bead() -> None:
+    rng = np.random.default_rng(0)
+    source, target = (Document(rng.normal(size=(n, DIM)).astype(np.float32), np.ones(n)) for n in (700, 450))
+    beads = align_sentences(source, target).beads
+    assert np.array_equal(np.concatenate([np.arange(a, b) for a, b in beads[:, :2]]), np.arange(700))
+    assert np.array_equal(np.concatenate([np.arange(a, b) for a, b in beads[:, 2:]]), np.arange(450))
+    assert (np.diff(beads, axis=1)[:, [0, 2]].sum(1) <= 8).all()
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 3), (2, 0), (1, 1), (1, 5000)])
+def test_odd_sizes(n: int, m: int) -> None:
+    rng = np.random.default_rng(0)
+    source, target = (Document(rng.normal(size=(k, DIM)).astype(np.float32), np.ones(k)) for k in (n, m))
+    beads = align_sentences(source, target).beads
+    assert np.diff(beads, axis=1)[:, 0].sum() == n
+    assert np.diff(beads, axis=1)[:, 2].sum() == m
+
+
+def test_sentences_without_tokens_have_zero_vectors() -> None:
+    source, target, _ = make_pair([(1, 1)] * 6)
+    source.vectors[2] = 0
+    target.vectors[:] = 0
+    alignment = align_sentences(source, target)
+    assert np.isfinite(alignment.confidence).all()
+    assert np.nanmin(np.append(alignment.distance, 9)) > 0.9
+
+
+def test_confidence_is_low_between_strangers() -> None:
+    source, target, _ = make_pair([(1, 1)] * 60)
+    stranger = make_pair([(1, 1)] * 60, seed=9)[1]
+    assert align_sentences(source, target).confidence.mean() > 0.9
+    assert align_sentences(source, stranger).confidence.mean() < 0.5
+
+
+def test_band_holds_the_path_and_grows_linearly() -> None:
+    path = np.array([(0, 0), (40, 40), (40, 90), (100, 150)])
+    band = band_around(path, 100, 150, 5)
+    for i, j in path:
+        assert band.lo[i] <= j < band.hi[i]
+    assert (np.diff(band.lo) >= 0).all()
+    assert (np.diff(band.hi) >= 0).all()
+    assert band.cells < 100 * (4 * 5 + 1) + 11 * 50
+
+
+def test_too_large_beads_are_refused() -> None:
+    source, target, _ = make_pair([(1, 1)] * 3)
+    with pytest.raises(InputError, match="2 to 15"):
+        align_sentences(source, target, beads=16)
+    with pytest.raises(InputError, match="sizes"):
+        align_sentences(spans_of(source, 2), spans_of(target, 2))
