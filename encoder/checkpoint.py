@@ -14,14 +14,15 @@ import xxhash
 import yaml
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
-from torch import nn
+from safetensors.torch import save_file, save_model
+from torch import Tensor, device, nn
 
-from encoder.models import ModelSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
+from encoder.models import BagSettings, ModelSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
 from encoder.models.pretrained import TokenizerText
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
+from encoder.weights import load_weights
 from mining.errors import InputError
 from mining.files import atomic_path
 from mining.paths import resolve
@@ -68,12 +69,15 @@ class EncoderSettings(Protocol):
 
 def save_checkpoint(
     folder: str | Path,
-    model: nn.Module,
+    model: nn.Module | Mapping[str, Tensor],
     settings: EncoderSettings,
     subword_path: str | Path | None,
     metrics: Mapping[str, float],
 ) -> str:
-    """Write the folder and return its fingerprint; a checkpoint already there stays whole until the new one is."""
+    """Write the folder and return its fingerprint; a checkpoint already there stays whole until the new one is.
+
+    `model` may be the tensors of one, as `encoder.weights` reads them.
+    """
     folder = Path(folder)
     if folder.exists() and not (folder / CONFIG).exists() and any(folder.iterdir()):
         raise InputError(f"{folder} holds something that is not a checkpoint; choose another folder")
@@ -89,7 +93,7 @@ def save_checkpoint(
 
 def _write(
     folder: Path,
-    model: nn.Module,
+    model: nn.Module | Mapping[str, Tensor],
     settings: EncoderSettings,
     subword_path: str | Path | None,
     metrics: Mapping[str, float],
@@ -104,7 +108,10 @@ def _write(
     config = CheckpointSettings(model=settings.model, text=text, languages=languages)
     (folder / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
     (folder / METRICS).write_text(json.dumps(dict(metrics), indent=2))
-    save_model(model, str(folder / WEIGHTS))
+    if isinstance(model, nn.Module):
+        save_model(model, str(folder / WEIGHTS))
+    else:
+        save_file({name: tensor.contiguous() for name, tensor in model.items()}, folder / WEIGHTS)
     fingerprint = content_fingerprint(folder)
     (folder / FINGERPRINT).write_text(fingerprint + "\n")
     return fingerprint
@@ -152,8 +159,8 @@ def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> C
         )
     model, text = _rebuild(path, settings, trust_remote_code)
     try:
-        load_model(model, str(path / WEIGHTS))
-    except (SafetensorError, RuntimeError) as error:
+        load_weights(model, path / WEIGHTS)
+    except (SafetensorError, RuntimeError, KeyError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"{path / WEIGHTS} is corrupt or belongs to another model ({reason}); copy it again") from None
     return Checkpoint(model.eval(), text, settings, json.loads((path / METRICS).read_text()), fingerprint)
@@ -188,7 +195,8 @@ def _rebuild(
         model = Pretrained.empty(settings.model, path / PRETRAINED)
         return model, model.text
     subword = Subword.load(path / SUBWORD)
-    built = cast(SentenceModel, build_model(settings.model, subword.vocabulary))
+    with device("meta" if isinstance(settings.model, BagSettings) else "cpu"):  # no random start that is thrown away
+        built = cast(SentenceModel, build_model(settings.model, subword.vocabulary))
     return built, TextEncoder(settings.text or TextSettings(), subword)
 
 

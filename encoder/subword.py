@@ -137,8 +137,13 @@ class Subword:
 
     def word_starts(self) -> np.ndarray:
         """(vocabulary,) bool: the tokens that begin a word."""
-        pieces = map(self._processor.id_to_piece, range(len(self._processor)))
-        return np.fromiter((piece.startswith(SPACE_PIECE) for piece in pieces), bool, len(self._processor))
+        return np.fromiter((piece.startswith(SPACE_PIECE) for piece in self.pieces()), bool, len(self._processor))
+
+    def pieces(self) -> list[str]:
+        """The text of each token; pad, unk and language tokens have none."""
+        whole = range(len(self._processor))
+        named = [self._processor.is_control(i) or self._processor.is_unknown(i) for i in whole]
+        return ["" if named[i] else self._processor.id_to_piece(i) for i in whole]
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder.data.permutation import permute
-from encoder.data.store import Store
+from encoder.data.store import PairSource, Store
 
 _MOST = 0.05  # of a source, at most
+_PARTS = 10_000  # the share of sentences to hold out is rounded to one of so many
+_NONE = np.zeros((0, 3), np.int64)
 
 
 class HeldOut(NamedTuple):
@@ -25,21 +27,44 @@ class HeldOut(NamedTuple):
 
         `texts` is the store's. Checked when examples are drawn: a copy filtered beforehand might not fit in memory.
         """
-        if not len(self.pairs):
+        if not len(self.texts):
             return np.zeros(len(sentences), bool)
         known = np.isin(groups, self.groups).any(axis=1) | np.isin(texts[sentences], self.texts).any(axis=1)
         return np.asarray(known)
 
 
-def hold_out(store: Store, wanted: int) -> HeldOut:
-    """`wanted` pairs spread evenly over the sources; the same ones for every seed and model."""
-    shares = _shares([int(len(source.pairs) * _MOST) for source in store.sources], wanted)
+def hold_out(store: Store, wanted: int, share: float = 0.0) -> HeldOut:
+    """`wanted` pairs spread evenly over the sources; the same ones for every seed and model.
+
+    With `share` they are some of those of `held_pairs`, none of which is trained on.
+    """
+    if share:
+        apart = held_pairs(store, share)
+        limits = [len(pairs) for pairs in apart]
+    else:
+        apart = [source.pairs for source in store.sources]
+        limits = [int(len(pairs) * _MOST) for pairs in apart]
+    shares = _shares(limits, wanted)
     parts = [
-        source.pairs[permute(np.arange(share), len(source.pairs), number)]
-        for number, (source, share) in enumerate(zip(store.sources, shares, strict=True))
+        pairs[permute(np.arange(count), len(pairs), number)]
+        for number, (pairs, count) in enumerate(zip(apart, shares, strict=True))
     ]
-    pairs = np.concatenate([np.zeros((0, 3), np.int64), *parts])
-    return HeldOut(pairs, np.unique(store.texts[pairs[:, :2]]), np.unique(pairs[:, 2]))
+    pairs = np.concatenate([_NONE, *parts])
+    unseen = np.concatenate([_NONE, *apart]) if share else pairs
+    return HeldOut(pairs, np.unique(store.texts[unseen[:, :2]]), np.unique(unseen[:, 2]))
+
+
+def held_pairs(store: Store, share: float) -> list[np.ndarray]:
+    """Of each source, the pairs of that share of all English sentences, chosen by their text: the same in every language,
+    so that there are pairs of any two, and not many times as many groups are lost as there are languages."""
+    return [source.pairs[_chosen(store, source, share)] for source in store.sources]
+
+
+def _chosen(store: Store, source: PairSource, share: float) -> np.ndarray:
+    if "en" not in source.langs or not len(source.pairs):
+        return np.zeros(0, np.int64)
+    english = source.pairs[:, source.langs.index("en")]
+    return np.flatnonzero(store.texts[english].view(np.uint64) % np.uint64(_PARTS) < round(share * _PARTS))
 
 
 def _shares(limits: Sequence[int], wanted: int) -> list[int]:

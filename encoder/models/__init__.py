@@ -31,15 +31,17 @@ def build_model(
     settings: TransformerSettings | BagSettings | PretrainedSettings,
     vocabulary: int,
     word_starts: Tensor | None = None,
+    spellings: Tensor | None = None,
 ) -> nn.Module:
     """The model that `settings` describe; a pretrained one brings its own vocabulary.
 
-    `word_starts` (vocabulary,) says which tokens begin a word; a model that is loaded from a checkpoint finds it there.
+    `word_starts` (vocabulary,) says which tokens begin a word, `spellings` (vocabulary, letters) how they are romanised;
+    a model that is loaded from a checkpoint finds both there.
     """
     match settings:
         case TransformerSettings():
             return Transformer(settings, vocabulary)
         case BagSettings():
-            return Bag(settings, vocabulary, word_starts)
+            return Bag(settings, vocabulary, word_starts, spellings)
         case PretrainedSettings():
             return Pretrained.load(settings)

@@ -1,7 +1,7 @@
 """The bag: a sentence is the mean of its subword embeddings, the "SP" baseline of the papers.
 
-Hashed features beside the subwords give it what a plain bag lacks: pairs of neighbours for order, and whole words for
-meaning that a small vocabulary cuts to pieces.
+Hashed features beside the subwords give it what a plain bag lacks: pairs of neighbours for order, whole words for
+meaning that a small vocabulary cuts to pieces, and romanised spellings for names that it has never seen.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder.models.spelling import WIDTH, bucket, different_words, ngrams
 from encoder.tokens import TokenBatch
 
 _START = 0.1  # embeddings start small, so that those seen rarely add no noise to the rest
@@ -28,26 +29,39 @@ class BagSettings(BaseModel):
     dim: int = Field(512, ge=1)
     bigrams: int = Field(0, ge=0, description="Hash buckets for adjacent token pairs; 0 for none.")
     words: int = Field(0, ge=0, description="Hash buckets for words of two or more tokens; 0 for none.")
+    ngrams: int = Field(0, ge=0, description="Hash buckets for 3- and 4-grams of romanised words; 0 for none.")
     sparse: bool = Field(False, description="Gradients of the rows that a batch uses only, for `lazy_adam`.")
 
 
 class Bag(nn.Module):
-    """Mean over all features of a sentence: subwords, hashed bigrams and hashed words."""
+    """Mean over all features of a sentence: subwords, hashed bigrams, hashed words and the spelling of each word."""
 
     max_tokens: int | None = None
     word_starts: Tensor
+    spellings: Tensor
 
-    def __init__(self, settings: BagSettings, vocabulary: int, word_starts: Tensor | None = None) -> None:
-        """`word_starts` (vocabulary,) says which tokens begin a word; a checkpoint brings it."""
+    def __init__(
+        self,
+        settings: BagSettings,
+        vocabulary: int,
+        word_starts: Tensor | None = None,
+        spellings: Tensor | None = None,
+    ) -> None:
+        """`word_starts` (vocabulary,) says which tokens begin a word, `spellings` (vocabulary, letters) how they are
+        written in Latin letters; a checkpoint brings both."""
         super().__init__()
         self.settings = settings
         self.dim = settings.dim
         self.tokens = _table(vocabulary, settings.dim)
         self.bigrams = _table(settings.bigrams, settings.dim) if settings.bigrams else None
         self.words = _table(settings.words, settings.dim) if settings.words else None
-        if self.words is not None:
+        self.ngrams = _table(settings.ngrams, settings.dim) if settings.ngrams else None
+        if self.words is not None or self.ngrams is not None:
             starts = torch.zeros(vocabulary, dtype=torch.bool) if word_starts is None else word_starts
             self.register_buffer("word_starts", starts)
+        if self.ngrams is not None:
+            spelled = torch.zeros(vocabulary, WIDTH, dtype=torch.uint8) if spellings is None else spellings
+            self.register_buffer("spellings", spelled)
 
     def forward(self, batch: TokenBatch) -> Tensor:
         total = self._sum(self.tokens, batch)  # (batch, dim)
@@ -58,11 +72,21 @@ class Bag(nn.Module):
         if self.words is not None:
             words = word_buckets(batch, self.word_starts, self.words.num_embeddings)
             total, count = total + self._sum(self.words, words), count + words.offsets.diff()
+        if self.ngrams is not None and len(batch.ids):
+            spelled, words = self._spelled(self.ngrams, batch)
+            total, count = total + spelled, count + words
         return total / count.clamp(min=1)[:, None]
+
+    def _spelled(self, table: nn.EmbeddingBag, batch: TokenBatch) -> tuple[Tensor, Tensor]:
+        """The sum over the words of each sentence of the mean of their n-grams, and how many words there are."""
+        words, occurrences = different_words(batch, self.word_starts)
+        grams = ngrams(words, self.spellings, table.num_embeddings)
+        means = self._sum(table, grams) / grams.offsets.diff().clamp(min=1)[:, None]  # (different words, dim)
+        return _Sum.apply(means, occurrences.ids, occurrences.offsets, False), occurrences.offsets.diff()
 
     def _sum(self, table: nn.EmbeddingBag, batch: TokenBatch) -> Tensor:
         if self.settings.sparse and self.training and torch.is_grad_enabled():
-            return _SparseSum.apply(table.weight, batch.ids, batch.offsets)
+            return _Sum.apply(table.weight, batch.ids, batch.offsets, True)
         return table(batch.ids, batch.offsets)
 
 
@@ -76,21 +100,22 @@ def table_of(weight: Tensor) -> nn.EmbeddingBag:
     return nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", include_last_offset=True)
 
 
-class _SparseSum(torch.autograd.Function):
-    """Sums of embeddings whose gradient holds each used row once.
+class _Sum(torch.autograd.Function):
+    """Sums of embeddings whose gradient holds each used row once: as a sparse tensor, or, where every row is used, as
+    it is.
 
     Torch's own sparse gradient has a row per token of the batch. Here occurrences are sorted by embedding, so that
     the gradient of an embedding is itself a bag: the sum of the sentence gradients it occurs in.
     """
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+    def forward(ctx: Any, weight: Tensor, ids: Tensor, offsets: Tensor, sparse: bool) -> Tensor:
         ctx.save_for_backward(ids, offsets)
-        ctx.shape = weight.shape
+        ctx.shape, ctx.sparse = weight.shape, sparse
         return functional.embedding_bag(ids, weight, offsets, mode="sum", include_last_offset=True)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         ids, offsets = ctx.saved_tensors
         sentences = torch.arange(len(offsets) - 1, device=ids.device).repeat_interleave(offsets.diff())
         ordered, order = ids.sort()
@@ -99,11 +124,9 @@ class _SparseSum(torch.autograd.Function):
         values = functional.embedding_bag(
             sentences[order], gradients[0].contiguous(), starts, mode="sum", include_last_offset=True
         )
-        return (
-            torch.sparse_coo_tensor(rows[None], values, ctx.shape, is_coalesced=True, check_invariants=False),
-            None,
-            None,
-        )
+        if ctx.sparse:
+            values = torch.sparse_coo_tensor(rows[None], values, ctx.shape, is_coalesced=True, check_invariants=False)
+        return values, None, None, None
 
 
 def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
@@ -114,7 +137,7 @@ def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
     inside[offsets[1:][has_tokens] - 1] = False  # the last token of a sentence starts no pair
     left, right = ids[inside], ids.roll(-1)[inside]
     lost = torch.cat([offsets.new_zeros(1), has_tokens.cumsum(0)])
-    return TokenBatch(_bucket(left * 0x9E3779B97F4A7C1 + right, buckets), offsets - lost)
+    return TokenBatch(bucket(left * 0x9E3779B97F4A7C1 + right, buckets), offsets - lost)
 
 
 def word_buckets(batch: TokenBatch, word_starts: Tensor, buckets: int) -> TokenBatch:
@@ -130,15 +153,10 @@ def word_buckets(batch: TokenBatch, word_starts: Tensor, buckets: int) -> TokenB
     hashes = torch.zeros_like(first).index_add_(0, word, (ids + 1) * _powers(ids.device)[place])
     long = first.diff(append=first.new_tensor([len(ids)])) > 1
     words_before = torch.cat([begins.new_zeros(1, dtype=torch.int64), (begins & long[word]).cumsum(0)])
-    return TokenBatch(_bucket(hashes[long], buckets), words_before[offsets])
+    return TokenBatch(bucket(hashes[long], buckets), words_before[offsets])
 
 
 def _powers(device: torch.device) -> Tensor:
     """Odd multipliers for the places in a word; int64 wraps the same on every device."""
     return torch.full((_LONGEST_WORD,), 0x5851F42D4C957F2D, dtype=torch.int64, device=device).cumprod(0)
 
-
-def _bucket(key: Tensor, buckets: int) -> Tensor:
-    # The multiplier spreads neighbouring keys, the shift folds high bits in.
-    mixed = key * 0x2545F4914F6CDD1D
-    return (mixed ^ (mixed >> 31)).remainder(buckets)

@@ -35,6 +35,7 @@ from encoder.models import (
     build_model,
 )
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
+from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.training.settings import TrainSettings
@@ -45,7 +46,7 @@ from mining.files import restore_folder
 
 BEST = "best"
 # A run may be resumed with other values of these.
-_FREE_TO_CHANGE = ("limits", "evaluation", "save_every", "data.cache")
+_FREE_TO_CHANGE = ("limits", "evaluation.pairs", "evaluation.every", "evaluation.patience", "save_every", "data.cache")
 
 
 class Prepared(NamedTuple):
@@ -55,6 +56,7 @@ class Prepared(NamedTuple):
     subword: Path | None  # None for a pretrained encoder, which brings its tokenizer
     vocabulary: int
     word_starts: Tensor | None = None  # (vocabulary,) bool
+    spellings: Tensor | None = None  # (vocabulary, letters) uint8, for a bag that spells words
 
 
 class Trained(NamedTuple):
@@ -89,7 +91,9 @@ def prepare_data(
     recipe = TokenizerRecipe(make, f"{name} {settings.text!r}", workers=os.cpu_count() or 1)
     store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
     subword = Subword.load(path)
-    return Prepared(store, path, subword.vocabulary, torch.from_numpy(subword.word_starts()))
+    spells = isinstance(settings.model, BagSettings) and settings.model.ngrams > 0
+    spellings = torch.from_numpy(spell(subword.pieces())) if spells else None
+    return Prepared(store, path, subword.vocabulary, torch.from_numpy(subword.word_starts()), spellings)
 
 
 def train(
@@ -121,11 +125,11 @@ def train(
         data = distributed.first_process_first(prepare_here)
         if saved is not None:
             _refuse_other_data(saved.get("data"), data.store, out)
-        model = model or build_model(settings.model, data.vocabulary, data.word_starts)
+        model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
         if start is not None and settings.start is not None and settings.start.weights:
             _begin_with(model, start.model)
         objectives = _objectives(settings, model, data)
-        held_out = hold_out(data.store, settings.evaluation.pairs)
+        held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
         job = _job(settings, out, model, objectives, data, held_out, device)
         result = Trainer(job, observer()).run()
         examples = sum(task.sampler.total for task in job.tasks)

@@ -41,6 +41,12 @@ class ScheduleSettings(Settings):
 
 class EvaluationSettings(Settings):
     pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
+    share: float = Field(
+        0.0,
+        ge=0,
+        le=0.5,
+        description="Never train on this share of the English sentences nor their translations; `pairs` are of them.",
+    )
     every: int | None = Field(None, ge=1, description="Steps between evaluations; ten over the run when not given.")
     patience: int | None = Field(None, ge=1, description="Stop after so many evaluations without a better P@1.")
 
