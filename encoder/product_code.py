@@ -1,7 +1,7 @@
 """Product quantisation: a row of floats as one byte for each few dimensions (Jégou et al. 2011), and a length.
 
-Directions are coded and lengths kept, since rows differ in length by far more than in anything else. A rotation that all
-tables of a model share first gives every byte the same share of the variance (Ge et al. 2013, parametric OPQ).
+Directions are coded and lengths kept, since rows differ in length by far more than in anything else. A rotation that
+all tables of a model share first gives every byte the same share of the variance (Ge et al. 2013, parametric OPQ).
 """
 
 from __future__ import annotations

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
 import numpy as np
+from anyascii import anyascii
 
 from encoder.models.spelling import WIDTH
 
 _OTHER = re.compile("[^a-z0-9]+")
-_DIGRAPH = re.compile("(?<=[bcdgkstz])h")
-_VOWELS = re.compile("[aeiouy]+")
-_DOUBLE = re.compile(r"(.)\1+")
-_FOLD = str.maketrans("cqwz", "kkvs")
-MODE = os.environ.get("SPELL", "full")
 
 
 def romanise(token: str) -> str:
-    """Small Latin letters and digits; nothing of the rest."""
-    from anyascii import anyascii
+    """Small Latin letters and digits, and nothing of the rest.
 
-    plain = _OTHER.sub("", anyascii(token).lower())
-    if MODE == "skeleton":
-        plain = plain.replace("ph", "f")
-        plain = _DIGRAPH.sub("", plain)
-        plain = _VOWELS.sub("", plain).translate(_FOLD)
-        plain = _DOUBLE.sub(r"\1", plain)
-    return plain
+    Vowels stay, though Arabic and Hebrew have few: consonants alone were no better there and worse elsewhere.
+    """
+    return _OTHER.sub("", anyascii(token).lower())
 
 
 def spell(tokens: Sequence[str]) -> np.ndarray:

@@ -55,8 +55,10 @@ def hold_out(store: Store, wanted: int, share: float = 0.0) -> HeldOut:
 
 
 def held_pairs(store: Store, share: float) -> list[np.ndarray]:
-    """Of each source, the pairs of that share of all English sentences, chosen by their text: the same in every language,
-    so that there are pairs of any two, and not many times as many groups are lost as there are languages."""
+    """Of each source, the pairs of that share of all English sentences, chosen by their text.
+
+    They are the same in every language, so that there are pairs of any two, and no more groups are lost than for one.
+    """
     return [source.pairs[_chosen(store, source, share)] for source in store.sources]
 
 

@@ -35,8 +35,8 @@ def build_model(
 ) -> nn.Module:
     """The model that `settings` describe; a pretrained one brings its own vocabulary.
 
-    `word_starts` (vocabulary,) says which tokens begin a word, `spellings` (vocabulary, letters) how they are romanised;
-    a model that is loaded from a checkpoint finds both there.
+    `word_starts` (vocabulary,) says which tokens begin a word, `spellings` (vocabulary, letters) how they are
+    romanised; a model that is loaded from a checkpoint finds both there.
     """
     match settings:
         case TransformerSettings():

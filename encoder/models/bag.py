@@ -73,8 +73,8 @@ class Bag(nn.Module):
             words = word_buckets(batch, self.word_starts, self.words.num_embeddings)
             total, count = total + self._sum(self.words, words), count + words.offsets.diff()
         if self.ngrams is not None and len(batch.ids):
-            spelled, words = self._spelled(self.ngrams, batch)
-            total, count = total + spelled, count + words
+            spelled, spelled_words = self._spelled(self.ngrams, batch)
+            total, count = total + spelled, count + spelled_words
         return total / count.clamp(min=1)[:, None]
 
     def _spelled(self, table: nn.EmbeddingBag, batch: TokenBatch) -> tuple[Tensor, Tensor]:
@@ -159,4 +159,3 @@ def word_buckets(batch: TokenBatch, word_starts: Tensor, buckets: int) -> TokenB
 def _powers(device: torch.device) -> Tensor:
     """Odd multipliers for the places in a word; int64 wraps the same on every device."""
     return torch.full((_LONGEST_WORD,), 0x5851F42D4C957F2D, dtype=torch.int64, device=device).cumprod(0)
-
