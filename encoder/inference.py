@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import xxhash
 
+from encoder import default
 from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoint, local_copy
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
@@ -68,7 +69,7 @@ class Encoder:
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         device: str = "auto",
         threads: int | None = None,
         *,
@@ -76,10 +77,12 @@ class Encoder:
     ) -> Encoder:
         """A twinlode checkpoint (folder or URL), a sentence-transformers or Hugging Face folder, or a hub id.
 
+        Without `path`, the default encoder that comes with the package.
+
         `threads` bounds the CPU cores in use; by default what torch would use. Python code that comes with a model
         is run only with `trust_remote_code`.
         """
-        source = os.fspath(path)
+        source = os.fspath(default.model_folder() if path is None else path)
         if "://" in source or is_checkpoint(source):
             found = load_checkpoint(local_copy(source), trust_remote_code=trust_remote_code)
             return cls(

@@ -1,4 +1,4 @@
-"""`twinlode export`: an encoder for sentence-transformers or Hugging Face."""
+"""`twinlode export`: an encoder for sentence-transformers or Hugging Face, or a smaller one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ def command(
     encoder: Annotated[str, typer.Argument(help="A checkpoint folder, or its URL.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     form: Annotated[Form, typer.Option("--format", help="The library that will load it.")] = Form.sentence_transformers,
+    quantize: Annotated[bool, typer.Option("--quantize", help="A smaller twinlode encoder; bags only.")] = False,
+    dim: Annotated[int | None, typer.Option(help="--quantize: keep so many dimensions; default: all.")] = None,
+    code_bytes: Annotated[int, typer.Option(help="--quantize: bytes of a hashed embedding.", min=1)] = 64,
     trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with the model.")] = False,
 ) -> None:
     """Write an encoder as a folder that sentence-transformers or transformers loads, with the same vectors.
 
     Example: twinlode export runs/ems/best --format sentence-transformers --out ems-st
+
+    With --quantize it stays an encoder of twinlode, a tenth of the size or less, with nearly the same vectors.
     """
     from rich.console import Console
     from rich.table import Table
+
+    if quantize:
+        _quantize(encoder, out, dim, code_bytes)
+        return
 
     from encoder.exchange import export_encoder
 
@@ -38,4 +47,20 @@ def command(
     table.add_row("needs twinlode", "no" if exported.standard else "yes: its segmentation or model is our own code")
     if exported.segments:
         table.add_row("languages", 'encode(sentences, lang="zh"); without lang it segments as English')
+    Console().print(table)
+
+
+def _quantize(encoder: str, out: Path, dim: int | None, code_bytes: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from encoder.quantization import quantize_encoder
+
+    made = quantize_encoder(encoder, out, dim=dim, code_bytes=code_bytes)
+    table = Table("quantized", "", show_header=False)
+    table.add_row("folder", str(made.folder))
+    table.add_row("size", f"{made.megabytes:.1f} MB")
+    table.add_row("dimensions", str(made.dim))
+    table.add_row("lost by the codes", f"{made.error:.1%} of the embeddings' energy")
+    table.add_row("fingerprint", made.fingerprint[:8])
     Console().print(table)

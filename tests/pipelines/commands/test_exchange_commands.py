@@ -6,6 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from encoder import Encoder
 from encoder.models import BagSettings, TransformerSettings
 from encoder.text import TextSettings
 from pipelines.cli import app
@@ -36,3 +37,11 @@ def test_refusal_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     result = subprocess.run([*command, "--out", str(tmp_path / "hf")], capture_output=True, text=True)
     assert result.returncode == 2
     assert result.stderr.startswith("twinlode: ") and len(result.stderr.splitlines()) == 1
+
+
+def test_export_a_smaller_encoder(tmp_path: Path) -> None:
+    best = write_checkpoint(tmp_path / "best", BagSettings(dim=32, bigrams=64))
+    command = ["export", str(best), "--quantize", "--dim", "16", "--code-bytes", "8", "--out", str(tmp_path / "small")]
+    made = CliRunner().invoke(app, command)
+    assert made.exit_code == 0 and "16" in made.output
+    assert Encoder.load(tmp_path / "small").dim == 16
