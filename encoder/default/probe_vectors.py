@@ -37,9 +37,9 @@ class ProbeVectors(NamedTuple):
 
     def pairs(self, source: str, target: str) -> Probes:
         """All pairs of two languages, through the English sentence that both translate; there may be none."""
-        sides = [self._rows(lang) for lang in (source, target)]
-        _, *places = np.intersect1d(*(self.group[rows] for rows in sides), assume_unique=True, return_indices=True)
-        return Probes(*(self.vectors[rows[place]] for rows, place in zip(sides, places, strict=True)))
+        left, right = self._rows(source), self._rows(target)
+        _, here, there = np.intersect1d(self.group[left], self.group[right], assume_unique=True, return_indices=True)
+        return Probes(self.vectors[left[here]], self.vectors[right[there]])
 
     def _rows(self, lang: str) -> np.ndarray:
         code = canonical(lang)
