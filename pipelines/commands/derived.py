@@ -66,23 +66,22 @@ def with_settings(model: type[BaseModel], options: Mapping[str, Keys]) -> Callab
     return decorate
 
 
-def chosen_settings(
-    model: type[Model],
-    options: Mapping[str, Keys],
-    chosen: Mapping[str, Any],
-    *,
-    config: Path | None = None,
-    overrides: Sequence[str] = (),
-    where: str,
-) -> Model:
-    """The settings of a command: the file, then options, then `--set`; a mistake is told by the option's name."""
+def settings_tree(
+    chosen: Mapping[str, Any], config: Path | None = None, overrides: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """What a command was given, not validated yet: the file, then options, then `--set`."""
     tree = load_tree(config) if config is not None else {}
     for at, value in chosen.items():
         put(tree, at, value)
-    for override in overrides:
+    for override in overrides or []:
         apply_override(tree, override)
+    return tree
+
+
+def validated(model: type[Model], options: Mapping[str, Keys], tree: dict[str, Any], where: str) -> Model:
+    """The settings of a command; a mistake is told by the name of the option."""
     try:
-        return validate_settings(model, tree, str(config) if config else where)
+        return validate_settings(model, tree, where)
     except InputError as error:
         raise InputError(_by_option(str(error), options)) from None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.commands.derived import ConfigOption, SetOption, chosen_settings, key, with_settings
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.options import (
     FiltersOption,
     RejectedOption,
@@ -104,7 +104,7 @@ def command(
         chosen = _reviewed(chosen, threshold_from)
     elif "seed" in chosen and "threshold.precision" not in chosen:
         raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
-    settings = chosen_settings(JobSettings, OPTIONS, chosen, config=config, overrides=set_ or [], where="mine")
+    settings = validated(JobSettings, OPTIONS, settings_tree(chosen, config, set_), "mine")
     where = load_runner(runner, runner_set or [])
     languages = settings.source.read.lang, settings.target.read.lang
     outputs = written_files(out, pair_format, languages) + (

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer.testing import CliRunner
 
 from mining.errors import InputError
-from pipelines.commands.derived import ConfigOption, SetOption, chosen_settings, key, with_settings
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 
 
 class Colour(StrEnum):
@@ -46,7 +46,7 @@ SEEN: list[Outer] = []
 @with_settings(Outer, OPTIONS)
 def command(name: str, config: ConfigOption = None, set_: SetOption = None, *, chosen: dict[str, Any]) -> None:
     """A command."""
-    SEEN.append(chosen_settings(Outer, OPTIONS, chosen, config=config, overrides=set_ or [], where=name))
+    SEEN.append(validated(Outer, OPTIONS, settings_tree(chosen, config, set_), name))
 
 
 APP = typer.Typer()
