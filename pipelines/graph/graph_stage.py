@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import apache_beam as beam
@@ -13,24 +15,26 @@ from mining.errors import InputError
 from mining.neighbours import write_neighbours
 from mining.paths import resolve
 from pipelines.datasets.manifest import (
+    SOURCE,
+    TARGET,
     Counters,
     Dataset,
     Request,
     Shard,
-    Work,
-    begin,
     fingerprint,
-    join,
     open_dataset,
     read_model,
+    side_roles,
     write_model,
 )
+from pipelines.datasets.work import Work, begin, is_complete, new_name
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.graph"
+VERSION = "1"  # to be raised with every change of the code that changes neighbours
 Direction = Literal["forward", "backward"]
 
 
@@ -58,10 +62,14 @@ class Graph(beam.PTransform):
         if settings.accelerator:
             compute.with_resource_hints(accelerator=settings.accelerator)
         source, target = sides
-        cells = (
+        plan = (
             source
             | "Ready" >> beam.combiners.Count.Globally()
-            | "Cells" >> beam.FlatMap(_pending, settings, beam.pvalue.AsList(target)).with_output_types(Cell)
+            | "Plan" >> beam.Map(_make_plan, settings, beam.pvalue.AsList(target)).with_output_types(GridPlan)
+        )
+        cells = (
+            plan
+            | "Cells" >> beam.FlatMap(cells_of).with_output_types(Cell)
             | "Spread" >> beam.Reshuffle()
             | "Compute" >> compute
         )
@@ -69,7 +77,7 @@ class Graph(beam.PTransform):
             cells
             | "ByShard" >> beam.FlatMap(_both_shards)
             | "Merge" >> beam.CombinePerKey(UniteCells())
-            | "Write" >> beam.Map(_write_shard, settings).with_output_types(MergedShard)
+            | "Write" >> beam.Map(_write_shard, settings, beam.pvalue.AsSingleton(plan)).with_output_types(MergedShard)
             | "All" >> beam.combiners.ToList()
             | "Complete" >> beam.FlatMap(_complete, settings).with_output_types(Shard)
         )
@@ -83,12 +91,10 @@ class ComputeCell(beam.DoFn):
 
     def process(self, cell: Cell) -> Iterator[Cell]:
         settings = self.settings
-        work = start(settings)
-        if isinstance(work, Dataset):
-            return
-        make_cell(work, cell, settings.k, settings.mode, settings.device, settings.threads)
-        Metrics.counter(NAMESPACE, "similarities").inc(cell.source.rows * cell.target.rows)
-        yield cell
+        if not is_complete(cell.folder):  # else this is a retry
+            make_cell(cell, settings.k, settings.mode, settings.device, settings.threads)
+            Metrics.counter(NAMESPACE, "similarities").inc(cell.source.rows * cell.target.rows)
+            yield cell
 
 
 class UniteCells(beam.CombineFn):
@@ -116,9 +122,17 @@ class MergedShard(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     shard: Shard
-    direction: Direction
     hits: int
     total: int
+
+
+@dataclass(frozen=True)
+class GridPlan:
+    """What there is to do, found once: the shards of both sides, none where the graph is complete."""
+
+    work: Work
+    source: tuple[VectorShard, ...]
+    target: tuple[VectorShard, ...]
 
 
 def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
@@ -126,9 +140,27 @@ def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet:
     work = start(settings)
     if isinstance(work, Dataset):
         return work
-    # One process: the kernel fills all cores by itself.
-    run(GraphOfAll(settings), runner or RunnerSettings(), workers=1, watch=None if quiet else _watch(settings, work))
+    with work.alone():
+        run(
+            GraphOfAll(settings),
+            runner or RunnerSettings(),
+            workers=1,  # the kernel fills all cores by itself
+            watch=None if quiet else _watch(make_plan(settings)),
+            here=partial(_build_here, settings),
+        )
     return open_dataset(settings.out, "graph")
+
+
+def _build_here(settings: GraphSettings) -> None:
+    """What `Graph` does, in this process."""
+    plan = make_plan(settings)
+    step = ComputeCell(settings)
+    by_shard: dict[tuple[Direction, int], list[Cell]] = {}
+    for cell in cells_of(plan):
+        for made in step.process(cell):
+            for key, item in _both_shards(made):
+                by_shard.setdefault(key, []).append(item)
+    _complete([_write_shard(item, settings, plan) for item in by_shard.items()], settings)
 
 
 class GraphOfAll(beam.PTransform):
@@ -148,58 +180,89 @@ class GraphOfAll(beam.PTransform):
 
 def start(settings: GraphSettings) -> Work | Dataset:
     """The state of the output folder; vectors that do not fit each other are refused, naming both."""
-    datasets = [open_dataset(url, "vectors") for url in [*settings.source, *settings.target]]
-    first = datasets[0]
-    for other in datasets[1:]:
+    return begin(settings.out, graph_request(settings))
+
+
+def graph_request(settings: GraphSettings) -> Request:
+    sides = {side: [open_dataset(url, "vectors") for url in urls] for side, urls in _sides(settings)}
+    _require_alike([*sides[SOURCE], *sides[TARGET]])
+    inputs = [
+        dataset.as_input(role, settings.out)
+        for side, datasets in sides.items()
+        for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
+    ]
+    configuration = settings.model_dump(mode="json", include={"k", "mode"})
+    return Request(kind="graph", configuration=configuration, inputs=inputs, versions=_versions(settings))
+
+
+def _versions(settings: GraphSettings) -> dict[str, str]:
+    if settings.mode == "exact":
+        return {"graph": VERSION}
+    import faiss
+
+    return {"graph": VERSION, "faiss": faiss.__version__}
+
+
+def _sides(settings: GraphSettings) -> list[tuple[str, list[str]]]:
+    return [(SOURCE, settings.source), (TARGET, settings.target)]
+
+
+def _require_alike(vectors: list[Dataset]) -> None:
+    first = vectors[0]
+    for other in vectors[1:]:
         for key in ("dim", "encoder", "dtype"):
             ours, theirs = (d.manifest.request.configuration[key] for d in (first, other))
             if ours != theirs:
                 raise InputError(f"{first.url} has {key} {ours}, but {other.url} has {key} {theirs}; embed both alike")
-    configuration = settings.model_dump(mode="json", include={"k", "mode"})
-    return begin(
-        settings.out,
-        Request(kind="graph", configuration=configuration, inputs=[dataset.as_input() for dataset in datasets]),
-    )
 
 
-def vector_shards(urls: list[str]) -> list[VectorShard]:
+def make_plan(settings: GraphSettings) -> GridPlan:
+    """The plan of the output folder."""
+    work = start(settings)
+    if isinstance(work, Dataset):
+        return GridPlan(Work(work.url, work.manifest.request), (), ())
+    return GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings)))
+
+
+def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> GridPlan:
+    return make_plan(settings)
+
+
+def _vector_shards(urls: list[str]) -> tuple[VectorShard, ...]:
     """All shards of a side, numbered."""
     datasets = [open_dataset(url, "vectors") for url in urls]
-    found = [(dataset.shard_url(shard), shard.rows, shard.digest) for dataset in datasets for shard in dataset.shards]
+    found = [(dataset.place(shard), shard.rows, shard.checksum) for dataset in datasets for shard in dataset.shards]
     sample = -(-SAMPLE // max(len(found), 1))
-    return [VectorShard(number, *shard, sample) for number, shard in enumerate(found)]
+    return tuple(VectorShard(number, *shard, sample) for number, shard in enumerate(found))
 
 
-def grid(settings: GraphSettings) -> list[Cell]:
-    return [Cell(s, t) for t in vector_shards(settings.target) for s in vector_shards(settings.source)]
-
-
-def _pending(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> list[Cell]:
-    return [] if isinstance(start(settings), Dataset) else grid(settings)
+def cells_of(plan: GridPlan) -> list[Cell]:
+    return [Cell(plan.work.url, source, target) for target in plan.target for source in plan.source]
 
 
 def _both_shards(cell: Cell) -> list[tuple[tuple[Direction, int], Cell]]:
     return [(("forward", cell.source.number), cell), (("backward", cell.target.number), cell)]
 
 
-def _write_shard(item: tuple[tuple[Direction, int], list[Cell]], settings: GraphSettings) -> MergedShard:
+def _write_shard(
+    item: tuple[tuple[Direction, int], list[Cell]], settings: GraphSettings, plan: GridPlan
+) -> MergedShard:
     """Merge the cells of a shard into its Parquet file, unless it is there already."""
     (direction, number), cells = item
-    work = start(settings)
-    assert isinstance(work, Work)
+    work = plan.work
     note = work.scratch("merged", f"{direction}-{number:05d}.json")
     done = read_model(note, MergedShard)
     if done is not None:
         return done
-    neighbours, recall = merge_cells([cell.url(work) for cell in cells], direction, settings.k)
+    neighbours, recall = merge_cells([cell.url for cell in cells], direction, settings.k)
     vectors = cells[0].source if direction == "forward" else cells[0].target
-    ids = opened(vectors.url, vectors.digest).ids
-    name = f"{direction}-{number:05d}.parquet"
-    write_neighbours(join(settings.out, name), ids, neighbours, {"direction": direction})
+    ids = opened(vectors.url, vectors.checksum).ids
+    name = new_name(number, "parquet", f"{direction}-")
+    write_neighbours(work.place(name), ids, neighbours, {"direction": direction})
     digest = fingerprint(ids.tobytes(), neighbours.ids.tobytes(), neighbours.scores.tobytes())
-    index = number if direction == "forward" else number + len(vector_shards(settings.source))
-    shard = Shard(index=index, name=name, rows=len(ids), digest=digest)
-    merged = MergedShard(shard=shard, direction=direction, hits=recall.hits, total=recall.total)
+    index = number if direction == "forward" else number + len(plan.source)
+    shard = work.sealed(Shard(index=index, name=name, rows=len(ids), digest=digest, role=direction))
+    merged = MergedShard(shard=shard, hits=recall.hits, total=recall.total)
     write_model(note, merged)
     return merged
 
@@ -211,19 +274,19 @@ def _complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]
     rows = sum(part.shard.rows for part in merged)
     measures = {}
     for direction in ("forward", "backward"):
-        parts = [part for part in merged if part.direction == direction]
+        parts = [part for part in merged if part.shard.role == direction]
         total = sum(part.total for part in parts)
         if total:
             measures[f"{direction}_recall"] = sum(part.hits for part in parts) / total
     return work.complete([part.shard for part in merged], Counters(rows_in=rows, kept=rows), measures).shards
 
 
-def _watch(settings: GraphSettings, work: Work) -> Watch:
+def _watch(plan: GridPlan) -> Watch:
     """Progress by cells on disk."""
-    cells = grid(settings)
-    rows = {cell.url(work).rsplit("/", 1)[-1]: cell.source.rows * cell.target.rows for cell in cells}
-    columns = sum({cell.target.number: cell.target.rows for cell in cells}.values())
-    filesystem, path = resolve(work.scratch("cells"))
+    cells = cells_of(plan)
+    rows = {cell.url.rsplit("/", 1)[-1]: cell.source.rows * cell.target.rows for cell in cells}
+    columns = sum(shard.rows for shard in plan.target)
+    filesystem, path = resolve(plan.work.scratch("cells"))
 
     seen: set[str] = set()  # the files are cleared away when the graph is complete
 

@@ -17,7 +17,8 @@ from mining.paths import exists, open_url
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors
-from pipelines.datasets.manifest import Work
+from pipelines.datasets.contents import check_file
+from pipelines.datasets.work import scratch
 from pipelines.graph.graph_settings import Mode
 
 SAMPLE = 1000  # rows of each side, over all its shards
@@ -32,18 +33,20 @@ class VectorShard(NamedTuple):
     number: int
     url: str
     rows: int
-    digest: str
+    checksum: str
     sample: int
 
 
 class Cell(NamedTuple):
     """A work item: one source shard against one target shard."""
 
+    folder: str  # of the graph
     source: VectorShard
     target: VectorShard
 
-    def url(self, work: Work) -> str:
-        return work.scratch("cells", f"{self.source.number:05d}-{self.target.number:05d}.npz")
+    @property
+    def url(self) -> str:
+        return scratch(self.folder, "cells", f"{self.source.number:05d}-{self.target.number:05d}.npz")
 
 
 class CellGraph(NamedTuple):
@@ -59,12 +62,11 @@ class Recall(NamedTuple):
     total: int
 
 
-def make_cell(work: Work, cell: Cell, k: int, mode: Mode, device: str, threads: int | None) -> str:
+def make_cell(cell: Cell, k: int, mode: Mode, device: str, threads: int | None) -> None:
     """Compute a cell and keep it; a cell that is there already is not computed again."""
-    url = cell.url(work)
-    if exists(url):
-        return url
-    source, target = (opened(shard.url, shard.digest) for shard in cell)
+    if exists(cell.url):
+        return
+    source, target = (opened(shard.url, shard.checksum) for shard in (cell.source, cell.target))
     require_fit(source, target, k)
     if mode == "exact":
         with thread_pool(threads) as pool:
@@ -79,8 +81,7 @@ def make_cell(work: Work, cell: Cell, k: int, mode: Mode, device: str, threads: 
                 knn_cell(_some(source, samples[0]), target, k, pool=pool).forward,
                 knn_cell(source, _some(target, samples[1]), k, pool=pool).backward,
             )
-    _write(url, graph, samples, truths)
-    return url
+    _write(cell.url, graph, samples, truths)
 
 
 def sampled_rows(vectors: Vectors, count: int) -> np.ndarray:
@@ -107,8 +108,9 @@ def _both(one: CellGraph, other: CellGraph, k: int) -> CellGraph:
 
 
 @lru_cache(maxsize=4)
-def opened(url: str, digest: str) -> Vectors:
-    """A vector file, kept open: the next cell mostly needs one of the same. `digest` tells a file made anew."""
+def opened(url: str, checksum: str) -> Vectors:
+    """A vector file, checked and kept open: the next cell mostly needs one of the same."""
+    check_file(url, checksum)
     return open_vectors(url)
 
 

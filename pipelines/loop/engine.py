@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,8 @@ from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
 from mining.paths import resolve
-from pipelines.datasets.manifest import file_input, join, read_model
+from pipelines.datasets.locks import held
+from pipelines.datasets.manifest import SEED, file_input, join, read_model
 from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
 from pipelines.loop.mining import Text, mine_round, prepare_text
@@ -66,12 +66,12 @@ class _Trained(NamedTuple):
 
 def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: Watcher) -> LoopResult:
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
-    inputs = [file_input(path) for file in seed_files(settings.seed) for path in file.paths]
+    inputs = [file_input(path, SEED) for file in seed_files(settings.seed) for path in file.paths]
     exclude = evaluation_files(settings)
     _check_plans(settings)
     base = settings.shared or str(out)
     require_reachable(runner, [base])
-    with _alone(out):
+    with held(str(out.parent / f".{out.name}.lock"), str(out)):
         state = begin_state(out, settings.model_dump(mode="json"), inputs)
         return _Loop(settings, out, base, runner, watch, exclude).run(state)
 
@@ -85,18 +85,6 @@ def _check_plans(settings: LoopSettings) -> None:
         plan = training_settings(settings, of_round.change, seed + more, of_round.updates)
         if more and not learns_from_triples(plan):
             raise InputError("selection.hard_negatives are for objectives on triples; no objective of a round is one")
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Refuse a second loop in the same folder while one runs."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out.parent / f".{out.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another process runs the loop in {out}; wait for it, or choose another folder") from None
-        yield
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
-from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
+from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed, load_encoder
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
@@ -85,7 +85,7 @@ def mine_round(
 ) -> dict[str, MinedCorpora]:
     """Mine every language pair with `encoder` into the folder `base` of a round."""
 
-    facts = describe_encoder(encoder)
+    loaded = load_encoder(encoder, settings.device, settings.threads, runner)
 
     def embedded(sentences: Dataset) -> str:
         name = sentences.url.rsplit("/", 1)[-1]
@@ -99,7 +99,7 @@ def mine_round(
             threads=settings.threads,
             accelerator=accelerator_of(runner),
         )
-        return embed(request, runner, facts=facts).url
+        return embed(request, runner, encoder=loaded).url
 
     vectors = {lang: embedded(sentences) for lang, sentences in text.languages.items()}
     mined = {}

@@ -79,9 +79,8 @@ def texts_of(sentences: Dataset, ids: np.ndarray) -> list[str]:
 
 def _read(graph: Dataset, direction: Direction) -> tuple[np.ndarray, Neighbours]:
     """All rows of one direction, by id."""
-    shards = [shard for shard in graph.shards if shard.name.startswith(direction)]
     parts: Sequence[tuple[np.ndarray, Neighbours, dict[str, str]]] = [
-        read_neighbours(graph.shard_url(shard)) for shard in shards
+        read_neighbours(graph.shard_url(shard)) for shard in graph.shards_of(direction)
     ]
     ids = np.concatenate([part[0].astype(np.int64) for part in parts])
     lists = (np.concatenate([getattr(part[1], name) for part in parts]) for name in Neighbours._fields)

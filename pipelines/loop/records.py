@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from mining.errors import InputError
-from pipelines.datasets.manifest import Input, changed_values, read_model, write_model
+from pipelines.datasets.manifest import Input, changed_inputs, changed_values, read_model, write_model
 
 STATE, ROUND = "state.json", "round.json"
 # The rounds that are finished do not depend on these.
@@ -164,12 +164,7 @@ def begin_state(out: Path, configuration: dict[str, Any], inputs: list[Input]) -
         write_state(out, state)
         return state
     changes = changed_values(_fixed(before.configuration), _fixed(configuration))
-    now = {given.name: given.fingerprint for given in inputs}
-    then = {given.name: given.fingerprint for given in before.inputs}
-    if not changes:
-        changes = [
-            f"{name} has changed" for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)
-        ]
+    changes = changes or changed_inputs(before.inputs, inputs)
     if changes:
         raise InputError(
             f"{out} holds a loop of another configuration ({'; '.join(changes[:5])}); "

@@ -17,7 +17,8 @@ from mining.neighbours import Neighbours, read_neighbours
 from mining.paths import exists, open_url
 from mining.retrieval import BACKWARD, FORWARD, scored_edges
 from mining.top_k import MISSING
-from pipelines.datasets.manifest import Work
+from pipelines.datasets.contents import check_file
+from pipelines.datasets.work import Work
 
 EDGE = np.dtype([("source", "<i8"), ("target", "<i8"), ("score", "<f4"), ("cosine", "<f4"), ("directions", "u1")])
 Direction = Literal["forward", "backward"]
@@ -31,8 +32,15 @@ class GraphShard(NamedTuple):
     direction: Direction
     number: int
     url: str
+    checksum: str
     first: int
     end: int
+
+    def read(self) -> tuple[np.ndarray, Neighbours]:
+        """The ids of its rows and their neighbours."""
+        check_file(self.url, self.checksum)
+        ids, neighbours, _ = read_neighbours(self.url)
+        return ids.astype(np.int64), neighbours
 
     @property
     def name(self) -> str:
@@ -58,9 +66,9 @@ def write_means(work: Work, shard: GraphShard) -> GraphShard:
     """Mean cosine of the neighbours of each id of a shard, zero where the id is missing."""
     url = work.scratch("means", shard.name)
     if not exists(url):
-        ids, neighbours, _ = read_neighbours(shard.url)
+        ids, neighbours = shard.read()
         means = np.zeros(shard.end - shard.first)
-        means[ids.astype(np.int64) - shard.first] = neighbours.means()
+        means[ids - shard.first] = neighbours.means()
         write_array(url, means)
     return shard
 
@@ -70,7 +78,7 @@ def write_proposals(work: Work, shard: GraphShard, sides: Sides, margin: Margin)
     url = work.scratch("proposals", shard.name)
     if exists(url):
         return shard
-    ids, neighbours, _ = read_neighbours(shard.url)
+    ids, neighbours = shard.read()
     present = neighbours.ids != MISSING
     others = np.unique(neighbours.ids[present])  # in order, so that ties still go to the lowest id
     local = Neighbours(
@@ -78,7 +86,7 @@ def write_proposals(work: Work, shard: GraphShard, sides: Sides, margin: Margin)
     )
     other_means = lookup(others, sides.of(OTHER[shard.direction]), lambda s: read_array(work.scratch("means", s.name)))
     rows, places, scores, cosines = scored_edges(local, neighbours.means(), other_means, margin, best_only=True)
-    own, other = ids.astype(np.int64)[rows], others[places]
+    own, other = ids[rows], others[places]
     edges = np.zeros(len(rows), EDGE)
     edges["source"], edges["target"] = (own, other) if shard.direction == "forward" else (other, own)
     edges["score"], edges["cosine"] = scores, cosines

@@ -1,19 +1,30 @@
-"""The whole way from two corpora to pairs: every stage in its folder of one work folder, each resumed or skipped."""
+"""The whole way from two corpora to pairs: every stage in its folder of one work folder, each resumed or skipped.
+
+The graph and the pairs of other settings lie beside the first ones: choosing again reuses all that it can.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipelines.datasets.manifest import Dataset, join
-from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed
+from encoder.inference import Encoder
+from pipelines.datasets.contents import content_hash
+from pipelines.datasets.locks import held
+from pipelines.datasets.manifest import SEED, Dataset, join
+from pipelines.datasets.work import place_for, request_of
+from pipelines.embed.vector_stage import EmbedSettings, embed, facts_of, load_encoder
 from pipelines.graph.graph_settings import GraphSettings
-from pipelines.graph.graph_stage import build_graph
-from pipelines.mine.mine_settings import JobSettings, MineSettings
+from pipelines.graph.graph_stage import build_graph, graph_request
+from pipelines.mine.mine_plan import mine_request, open_corpora
+from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import plant, read_seed_pairs
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
+
+LOCK = ".lock"
 
 
 class JobResult(NamedTuple):
@@ -25,6 +36,17 @@ class JobResult(NamedTuple):
     pairs: Dataset
 
 
+@dataclass
+class _Side:
+    """One side on its way: the corpus and the probes behind it, as sentences and then as vectors."""
+
+    name: str  # of its folders
+    number: int  # of its column in seed bitext
+    settings: SideSettings
+    sentences: list[Dataset] = field(default_factory=list)
+    vectors: list[Dataset] = field(default_factory=list)
+
+
 def mine_corpora(
     settings: JobSettings,
     runner: Runner | None = None,
@@ -34,40 +56,51 @@ def mine_corpora(
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
-    facts = describe_encoder(settings.encoder)
-    sentences: list[Dataset] = []
-    vectors: list[Dataset] = []
-    probes: list[Dataset] = []
-    for name, side in (("src", settings.source), ("tgt", settings.target)):
-        report(f"prepare {name}")
-        prepare_settings = PrepareSettings(
-            inputs=side.inputs,
-            out=join(settings.work, name),
-            read=side.read,
-            lang_filter=side.lang_filter,
-            encoder=settings.encoder if facts.text else None,
-            rows_per_shard=settings.rows_per_shard,
-        )
-        sentences.append(prepare(prepare_settings, runner, quiet=quiet))
-    for number, (name, side) in enumerate((("src", settings.source), ("tgt", settings.target))):
-        if settings.seed is not None:
-            folder = join(settings.work, f"{name}-seed")
-            probes.append(plant(settings.seed, number, sentences[number], side.read.lang, folder))
-    for dataset in (*sentences, *probes):
-        report(f"embed {dataset.url.rsplit('/', 1)[-1]}")
-        vectors.append(embed(_embed_settings(settings, dataset, runner), runner, facts=facts, quiet=quiet))
-    report("graph")
-    graph_settings = GraphSettings(
-        source=[dataset.url for dataset in vectors[0::2]],
-        target=[dataset.url for dataset in vectors[1::2]],
-        out=join(settings.work, "graph"),
-        accelerator=accelerator_of(runner),
-        **settings.model_dump(include={"k", "mode", "device", "threads"}),
+    source, target = _Side("src", 0, settings.source), _Side("tgt", 1, settings.target)
+    with held(join(settings.work, LOCK), settings.work):
+        _embed_sides(settings, [source, target], runner, quiet, report)
+        report("graph")
+        graph = build_graph(_graph_settings(settings, source, target, runner), runner, quiet=quiet)
+        report("mine")
+        pairs = mine(_mine_settings(settings, graph, source, target), runner, quiet=quiet)
+    return JobResult(source.sentences[0], target.sentences[0], graph, pairs)
+
+
+def _embed_sides(
+    settings: JobSettings, sides: list[_Side], runner: Runner | None, quiet: bool, report: Callable[[str], None]
+) -> None:
+    """Sentences and vectors of both sides; the encoder is loaded once, and gone again when the graph begins."""
+    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner)
+    for side in sides:
+        report(f"prepare {side.name}")
+        side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
+    if settings.seed is not None:
+        for side in sides:
+            folder = _probes_folder(join(settings.work, f"{side.name}-seed"), settings.seed)
+            side.sentences.append(plant(settings.seed, side.number, side.sentences[0], side.settings.read.lang, folder))
+    for side in sides:
+        for sentences in side.sentences:
+            report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
+            request = _embed_settings(settings, sentences, runner)
+            side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
+
+
+def _probes_folder(url: str, seed: str) -> str:
+    """The folder of the probes of this seed bitext, beside those of another one."""
+    known, content = request_of(url), content_hash(seed)
+    same = known is None or [given.fingerprint for given in known.given(SEED)] == [content]
+    return url if same else f"{url}-{content[:8]}"
+
+
+def _prepare_settings(settings: JobSettings, side: _Side, encoder: Encoder) -> PrepareSettings:
+    return PrepareSettings(
+        inputs=side.settings.inputs,
+        out=join(settings.work, side.name),
+        read=side.settings.read,
+        lang_filter=side.settings.lang_filter,
+        encoder=settings.encoder if facts_of(encoder).text else None,
+        rows_per_shard=settings.rows_per_shard,
     )
-    graph = build_graph(graph_settings, runner, quiet=quiet)
-    report("mine")
-    pairs = mine(_mine_settings(settings, sentences, probes), runner, quiet=quiet)
-    return JobResult(sentences[0], sentences[1], graph, pairs)
 
 
 def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | None) -> EmbedSettings:
@@ -76,15 +109,25 @@ def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | 
     return EmbedSettings(sentences=sentences.url, out=out, accelerator=accelerator_of(runner), **common)
 
 
-def _mine_settings(settings: JobSettings, sentences: list[Dataset], probes: list[Dataset]) -> MineSettings:
+def _graph_settings(settings: JobSettings, source: _Side, target: _Side, runner: Runner | None) -> GraphSettings:
+    asked = GraphSettings(
+        source=[dataset.url for dataset in source.vectors],
+        target=[dataset.url for dataset in target.vectors],
+        out=join(settings.work, "graph"),
+        accelerator=accelerator_of(runner),
+        **settings.model_dump(include={"k", "mode", "device", "threads"}),
+    )
+    return asked.model_copy(update={"out": place_for(asked.out, graph_request(asked))})
+
+
+def _mine_settings(settings: JobSettings, graph: Dataset, source: _Side, target: _Side) -> MineSettings:
     threshold = settings.threshold
     if settings.seed is not None:
         threshold = threshold.model_copy(update={"seed_pairs": len(read_seed_pairs(settings.seed))})
-    everything = [dataset.url for dataset in (*sentences, *probes)]
-    return MineSettings(
-        graph=join(settings.work, "graph"),
-        source=everything[0::2],
-        target=everything[1::2],
+    asked = MineSettings(
+        graph=graph.url,
+        source=[dataset.url for dataset in source.sentences],
+        target=[dataset.url for dataset in target.sentences],
         out=join(settings.work, settings.pairs),
         margin=settings.margin,
         retrieval=settings.retrieval,
@@ -92,3 +135,4 @@ def _mine_settings(settings: JobSettings, sentences: list[Dataset], probes: list
         filters=settings.filters,
         rows_per_shard=settings.rows_per_shard,
     )
+    return asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})

@@ -16,33 +16,33 @@ import pyarrow.parquet as pq
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
+from mining.errors import InputError
 from mining.files import atomic_writer
 from mining.filters import FilterSettings, RepeatedTargetFilter, apply_filters
 from mining.pairs import conform
 from mining.paths import open_url
 from mining.retrieval import DIRECTION_NAMES
-from pipelines.datasets.manifest import (
-    Counters,
-    Dataset,
-    Shard,
-    Work,
-    join,
-    open_dataset,
-    read_model,
-    shard_name,
-    write_model,
-)
+from pipelines.datasets.manifest import Counters, Dataset, Shard, join, read_model, write_model
 from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.work import Work, new_name
 
 Side = Literal["src", "tgt"]
+
+
+class TextShard(NamedTuple):
+    """A file of sentences; their ids are those from `first` on."""
+
+    url: str
+    checksum: str
+    first: int
+    rows: int
 
 
 class TextRequest(NamedTuple):
     """Sentences of one shard that are in pairs: `ranks` are the places of the pairs, best first."""
 
     side: Side
-    url: str
-    first: int
+    shard: TextShard
     ranks: np.ndarray
     ids: np.ndarray
 
@@ -71,7 +71,7 @@ class Filtered(BaseModel):
 
 
 def cut_selection(
-    work: Work, edges: np.ndarray, source: Sequence[str], target: Sequence[str], rows_per_shard: int
+    work: Work, edges: np.ndarray, source: Sequence[TextShard], target: Sequence[TextShard], rows_per_shard: int
 ) -> Iterator[TextRequest | tuple[int, OutputPart]]:
     """Requests for the texts, and the edges themselves, of the output shards that are not filtered yet."""
     ranks = np.arange(len(edges))
@@ -81,25 +81,31 @@ def cut_selection(
         part = slice(number * rows_per_shard, (number + 1) * rows_per_shard)
         yield number, OutputPart("edges", ranks[part], edges[part])
     wanted = np.isin(ranks // rows_per_shard, missing)
-    sides: list[tuple[Side, str, str]] = [("src", "source", source[0]), ("tgt", "target", target[0])]
-    for side, end, url in sides:
-        dataset = open_dataset(url, "sentences")
-        first = 0
-        for shard in dataset.shards:
-            chosen = wanted & (edges[end] >= first) & (edges[end] < first + shard.rows)
+    sides: list[tuple[Side, str, Sequence[TextShard]]] = [("src", "source", source), ("tgt", "target", target)]
+    for side, end, texts in sides:
+        for shard in texts:
+            chosen = wanted & (edges[end] >= shard.first) & (edges[end] < shard.first + shard.rows)
             if chosen.any():
-                yield TextRequest(side, dataset.shard_url(shard), first, ranks[chosen], edges[end][chosen])
-            first += shard.rows
+                yield TextRequest(side, shard, ranks[chosen], edges[end][chosen])
+
+
+def text_shards(dataset: Dataset) -> list[TextShard]:
+    """The shards of a corpus, whose ids count from 0."""
+    firsts = np.cumsum([0, *(shard.rows for shard in dataset.shards)]).tolist()
+    return [
+        TextShard(dataset.place(shard), shard.checksum, first, shard.rows)
+        for shard, first in zip(dataset.shards, firsts, strict=False)
+    ]
 
 
 def fetch_texts(request: TextRequest, rows_per_shard: int) -> Iterator[tuple[int, OutputPart]]:
     """The texts of a request, by output shard."""
-    table = read_shard(request.url, ["source", "line", "text"])
+    table = read_shard(request.shard.url, ["source", "line", "text"], request.shard.checksum)
     table = table.set_column(0, "source", table["source"].cast(pa.string()))
     numbers = request.ranks // rows_per_shard
     for number in np.unique(numbers).tolist():
         chosen = numbers == number
-        rows = table.take(pa.array(request.ids[chosen] - request.first))
+        rows = table.take(pa.array(request.ids[chosen] - request.shard.first))
         yield number, OutputPart(request.side, request.ranks[chosen], rows)
 
 
@@ -171,9 +177,9 @@ def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:
     table = table.set_column(table.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
     kept = table.filter(pc.is_null(table["reason"])).drop_columns("reason")
     rejected = table.filter(pc.is_valid(table["reason"]))
-    name = shard_name(note.number, "parquet")
+    name = new_name(note.number, "parquet")
     for part, file in ((rejected, f"rejected-{name}"), (kept, name)):
-        with atomic_writer(join(work.url, file)) as stream:
+        with atomic_writer(work.place(file)) as stream:
             pq.write_table(part, stream, compression="zstd")
     dropped = dict(sorted(Counter(rejected["reason"].to_pylist()).items()))
     counters = Counters(rows_in=len(table), kept=len(kept), dropped=dropped)
@@ -182,7 +188,7 @@ def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:
 
 def read_pair_shard(dataset: Dataset, shard: Shard, rejected: bool = False) -> pa.Table:
     """The pairs of a finished shard, or those that filters took from it."""
-    return _read(join(dataset.url, f"rejected-{shard.name}" if rejected else shard.name))
+    return _read(join(dataset.url, f"rejected-{shard.name}") if rejected else dataset.shard_url(shard))
 
 
 def _digest(table: pa.Table) -> str:
@@ -203,5 +209,10 @@ def _note_url(work: Work, number: int) -> str:
 
 
 def _read(url: str, columns: list[str] | None = None) -> pa.Table:
-    with open_url(url) as stream:
-        return pq.read_table(stream, columns=columns)
+    try:
+        with open_url(url) as stream:
+            return pq.read_table(stream, columns=columns)
+    except FileNotFoundError:
+        raise InputError(f"{url}: the shard is missing; make the dataset again") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{url}: the shard cannot be read ({error}); make the dataset again") from None

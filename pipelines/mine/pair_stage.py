@@ -7,38 +7,19 @@ continues there. Sorting and thresholding is for one worker: 25 bytes a pair; ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.metrics import Metrics
 
-from mining.errors import InputError
 from mining.retrieval import Retrieval
-from pipelines.datasets.manifest import (
-    Counters,
-    Dataset,
-    Request,
-    Shard,
-    Work,
-    begin,
-    check_input,
-    file_input,
-    open_dataset,
-    read_model,
-)
-from pipelines.mine.edges import (
-    EDGE,
-    Direction,
-    GraphShard,
-    Sides,
-    best_first,
-    read_array,
-    united,
-    write_means,
-    write_proposals,
-)
+from pipelines.datasets.manifest import Counters, Dataset, Shard, open_dataset, read_model
+from pipelines.datasets.work import Work, is_complete
+from pipelines.mine.edges import EDGE, GraphShard, best_first, read_array, united, write_means, write_proposals
 from pipelines.mine.matching import Match, greedy
+from pipelines.mine.mine_plan import MinePlan, make_plan, start
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import (
     Filtered,
@@ -74,25 +55,26 @@ class Mine(beam.PTransform):
         self.settings, self.rounds = settings, rounds
 
     def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
-        settings = self.settings
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
-        selected = ready | "Select" >> SelectPairs(settings, self.rounds)
-        requests = selected | "Cut" >> beam.FlatMap(_cut, settings).with_outputs("parts", main="requests")
-        texts = requests["requests"] | "SpreadTexts" >> beam.Reshuffle() | "Texts" >> beam.FlatMap(_fetch, settings)
+        plan = ready | "Plan" >> beam.Map(_make_plan, self.settings).with_output_types(MinePlan)
+        known = beam.pvalue.AsSingleton(plan)
+        selected = plan | "Select" >> SelectPairs(self.settings, self.rounds)
+        requests = selected | "Cut" >> beam.FlatMap(_cut, known).with_outputs("parts", main="requests")
+        texts = requests["requests"] | "SpreadTexts" >> beam.Reshuffle() | "Texts" >> beam.FlatMap(_fetch, known)
         filtered = (
             (texts, requests["parts"])
             | "TextsAndEdges" >> beam.Flatten()
             | "ByOutput" >> beam.GroupByKey()
-            | "Filter" >> beam.Map(_filter, settings).with_output_types(Filtered)
+            | "Filter" >> beam.Map(_filter, known).with_output_types(Filtered)
             | "AllFiltered" >> beam.combiners.ToList()
         )
         return (
             filtered
-            | "Outputs" >> beam.FlatMap(_outputs, settings, beam.pvalue.AsSingleton(selected))
+            | "Outputs" >> beam.FlatMap(_outputs, known, beam.pvalue.AsSingleton(selected))
             | "SpreadOutputs" >> beam.Reshuffle()
-            | "Write" >> beam.Map(_write, settings).with_output_types(Shard)
+            | "Write" >> beam.Map(_write, known).with_output_types(Shard)
             | "AllPairs" >> beam.combiners.ToList()
-            | "Complete" >> beam.FlatMap(_complete, settings).with_output_types(Shard)
+            | "Complete" >> beam.FlatMap(_complete, known).with_output_types(Shard)
         )
 
 
@@ -103,23 +85,23 @@ class SelectPairs(beam.PTransform):
         super().__init__()
         self.settings, self.rounds = settings, rounds
 
-    def expand(self, ready: beam.PCollection[int]) -> beam.PCollection[Selected]:
-        settings = self.settings
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Selected]:
+        known = beam.pvalue.AsSingleton(plan)
         proposed = (
-            ready
-            | "Shards" >> beam.FlatMap(_shards_to_score, settings).with_output_types(GraphShard)
+            plan
+            | "Shards" >> beam.FlatMap(_shards_to_score).with_output_types(GraphShard)
             | "Spread" >> beam.Reshuffle()
-            | "Means" >> beam.Map(_means, settings).with_output_types(GraphShard)
+            | "Means" >> beam.Map(_means, known).with_output_types(GraphShard)
             | "AfterMeans" >> Barrier()
-            | "Propose" >> beam.Map(_propose, settings).with_output_types(GraphShard)
+            | "Propose" >> beam.Map(_propose, known).with_output_types(GraphShard)
             | "AfterProposals" >> Barrier()
-            | "Unite" >> beam.FlatMap(_retrieved, settings)
+            | "Unite" >> beam.FlatMap(_retrieved, known)
         )
-        matched = settings.retrieval != Retrieval.max
+        matched = self.settings.retrieval != Retrieval.max
         if self.rounds and not matched:
-            proposed, matched = proposed | "Match" >> Match(settings.one_worker_edges), True
+            proposed, matched = proposed | "Match" >> Match(self.settings.one_worker_edges), True
         chosen = beam.pvalue.AsIter(proposed)
-        return ready | "Threshold" >> beam.Map(_select, settings, chosen, matched).with_output_types(Selected)
+        return plan | "Threshold" >> beam.Map(_select, chosen, matched).with_output_types(Selected)
 
 
 class Barrier(beam.PTransform):
@@ -144,10 +126,34 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
     if isinstance(work, Dataset):
         return work
     graph = open_dataset(settings.graph, "graph")
-    watch = None if quiet else _watch(work)
-    root = MineAll(Mine(settings, rounds=graph.rows > settings.one_worker_edges), graph.shards)
-    run(root, runner or RunnerSettings(), workers=1, watch=watch)
+    rounds = graph.rows > settings.one_worker_edges
+    with work.alone():
+        run(
+            MineAll(Mine(settings, rounds), graph.shards),
+            runner or RunnerSettings(),
+            workers=1,
+            watch=None if quiet else _watch(work),
+            here=None if rounds else partial(_mine_here, settings),
+        )
     return open_dataset(settings.out, "pairs")
+
+
+def _mine_here(settings: MineSettings) -> None:
+    """What `Mine` does, in this process."""
+    plan = make_plan(settings)
+    shards = _shards_to_score(plan)
+    for step in (_means, _propose):
+        for shard in shards:
+            step(shard, plan)
+    proposed = (edges for shard in shards for edges in _retrieved(shard, plan))
+    selected = _select(plan, proposed, settings.retrieval != Retrieval.max)
+    by_output: dict[int, list[OutputPart]] = {}
+    for item in _cut(selected, plan):
+        parts = _fetch(item, plan) if isinstance(item, TextRequest) else [item.value]
+        for number, part in parts:
+            by_output.setdefault(number, []).append(part)
+    filtered = [_filter(item, plan) for item in sorted(by_output.items())]
+    _complete([_write(item, plan) for item in _outputs(filtered, plan, selected)], plan)
 
 
 class MineAll(beam.PTransform):
@@ -161,149 +167,100 @@ class MineAll(beam.PTransform):
         return pbegin | "Shards" >> beam.Create(self.shards) | "Mine" >> self.transform
 
 
-def start(settings: MineSettings) -> Work | Dataset:
-    """The state of the output folder; a graph of other sentences is refused."""
-    graph = open_dataset(settings.graph, "graph")
-    inputs = [graph.as_input()]
-    vectors = [open_dataset(given.name, "vectors") for given in graph.manifest.request.inputs]
-    sentences = [open_dataset(url, "sentences") for url in [*settings.source, *settings.target]]
-    if len(vectors) != len(sentences):
-        raise InputError(
-            f"{graph.url} was made of {len(vectors)} datasets, but {len(sentences)} of sentences are given"
-        )
-    for vector_set, sentence_set in zip(vectors, sentences, strict=True):
-        check_input(graph, vector_set)
-        check_input(vector_set, sentence_set)
-        inputs.append(sentence_set.as_input())
-    if settings.threshold.gold is not None:
-        inputs.append(file_input(settings.threshold.gold))
-    configuration = settings.model_dump(mode="json", exclude={"graph", "source", "target", "out", "one_worker_edges"})
-    return begin(settings.out, Request(kind="pairs", configuration=configuration, inputs=inputs))
+def _make_plan(ready: int, settings: MineSettings) -> MinePlan:
+    return make_plan(settings)
 
 
-def graph_sides(settings: MineSettings) -> Sides:
-    """The shards of the graph with the ids that each covers, known from the sentences."""
-    graph = open_dataset(settings.graph, "graph")
-    sides = Sides([], [])
-    shards = iter(graph.shards)
-    both: list[tuple[Direction, list[str]]] = [("forward", settings.source), ("backward", settings.target)]
-    for direction, urls in both:
-        first = 0
-        for number, rows in enumerate(s.rows for url in urls for s in open_dataset(url, "sentences").shards):
-            url = graph.shard_url(next(shards))
-            sides.of(direction).append(GraphShard(direction, number, url, first, first + rows))
-            first += rows
-    return sides
+def _shards_to_score(plan: MinePlan) -> list[GraphShard]:
+    done = plan.complete or read_model(selection_url(plan.work), Selected) is not None
+    return [] if done else plan.graph_shards
 
 
-def _work(settings: MineSettings) -> Work:
-    """The work folder; a worker that tries again after the dataset was completed finds none and fails harmlessly."""
-    work = start(settings)
-    if isinstance(work, Dataset):
-        raise RuntimeError(f"{settings.out} is complete")
-    return work
+def _means(shard: GraphShard, plan: MinePlan) -> GraphShard:
+    return write_means(plan.work, shard)
 
 
-def _shards_to_score(ready: int, settings: MineSettings) -> list[GraphShard]:
-    work = start(settings)
-    if isinstance(work, Dataset) or read_model(selection_url(work), Selected) is not None:
-        return []
-    sides = graph_sides(settings)
-    return [*sides.forward, *sides.backward]
+def _propose(shard: GraphShard, plan: MinePlan) -> GraphShard:
+    return write_proposals(plan.work, shard, plan.sides, plan.settings.margin)
 
 
-def _means(shard: GraphShard, settings: MineSettings) -> GraphShard:
-    return write_means(_work(settings), shard)
-
-
-def _propose(shard: GraphShard, settings: MineSettings) -> GraphShard:
-    return write_proposals(_work(settings), shard, graph_sides(settings), settings.margin)
-
-
-def _retrieved(shard: GraphShard, settings: MineSettings) -> Iterator[np.ndarray]:
+def _retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
     """The edges of a shard that the kind of retrieval keeps or puts to the matching; each edge comes from one shard."""
+    retrieval = plan.settings.retrieval
     wanted = {Retrieval.forward: "forward", Retrieval.backward: "backward", Retrieval.intersect: "forward"}
-    if shard.direction != wanted.get(settings.retrieval, shard.direction):
+    if shard.direction != wanted.get(retrieval, shard.direction):
         return
-    edges = united(_work(settings), shard, graph_sides(settings))
-    if settings.retrieval == Retrieval.intersect:
+    edges = united(plan.work, shard, plan.sides)
+    if retrieval == Retrieval.intersect:
         yield edges[edges["directions"] == 3]
-    elif settings.retrieval == Retrieval.max and shard.direction == "backward":
+    elif retrieval == Retrieval.max and shard.direction == "backward":
         yield edges[edges["directions"] != 3]  # the others come from the forward side
     else:
         yield edges
 
 
-def _select(ready: int, settings: MineSettings, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
-    work = start(settings)
-    if isinstance(work, Dataset):
+def _select(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
+    if plan.complete:
         return Selected(rows=0, kept=0, threshold=0.0)
-    done = read_model(selection_url(work), Selected)
+    done = read_model(selection_url(plan.work), Selected)
     if done is not None:
         return done
     edges = np.concatenate([np.zeros(0, EDGE), *chosen])
     edges = best_first(edges) if matched else greedy(edges)
-    return select(work, edges, settings.source, settings.target, settings.threshold)
+    settings = plan.settings
+    return select(plan.work, edges, settings.source, settings.target, settings.threshold)
 
 
-def _cut(selected: Selected, settings: MineSettings) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:
+def _cut(selected: Selected, plan: MinePlan) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:
     """Which sentence shard owes which texts to which output shard, for the output shards that are not there."""
-    work = start(settings)
-    if isinstance(work, Dataset):
+    if plan.complete:
         return
-    edges = read_array(work.scratch("selected.npy"))
-    for item in cut_selection(work, edges, settings.source, settings.target, settings.rows_per_shard):
+    edges = read_array(plan.work.scratch("selected.npy"))
+    rows = plan.settings.rows_per_shard
+    for item in cut_selection(plan.work, edges, plan.source_texts, plan.target_texts, rows):
         yield item if isinstance(item, TextRequest) else beam.pvalue.TaggedOutput("parts", item)
 
 
-def _fetch(request: TextRequest, settings: MineSettings) -> Iterator[tuple[int, OutputPart]]:
-    return fetch_texts(request, settings.rows_per_shard)
+def _fetch(request: TextRequest, plan: MinePlan) -> Iterator[tuple[int, OutputPart]]:
+    return fetch_texts(request, plan.settings.rows_per_shard)
 
 
-def _filter(item: tuple[int, Iterable[OutputPart]], settings: MineSettings) -> Filtered:
+def _filter(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Filtered:
     number, parts = item
-    languages = [_language(urls[0]) for urls in (settings.source, settings.target)]
-    return filter_shard(_work(settings), number, list(parts), settings.filters, *languages)
+    return filter_shard(plan.work, number, list(parts), plan.settings.filters, *plan.languages)
 
 
-def _language(url: str) -> str | None:
-    read = open_dataset(url, "sentences").manifest.request.configuration.get("read")
-    return str(read["lang"]) if isinstance(read, dict) else None
-
-
-def _outputs(
-    filtered: list[Filtered], settings: MineSettings, selected: Selected
-) -> Iterator[tuple[Filtered, np.ndarray]]:
+def _outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> Iterator[tuple[Filtered, np.ndarray]]:
     """Every output shard, those of an earlier run too, with the rows that repeat a target too often."""
-    work = start(settings)
-    if isinstance(work, Dataset):
+    if plan.complete:
         return
+    settings = plan.settings
     shards = -(-selected.kept // settings.rows_per_shard)
     known = {note.number: note for note in filtered}
-    notes = [known.get(number) or Filtered.of(work, number) for number in range(shards)]
+    notes = [known.get(number) or Filtered.of(plan.work, number) for number in range(shards)]
     limit = settings.filters.repeated_target
     # The text of a side is free of duplicates, so only a target that several sources chose can come twice.
     repeats = limit is not None and settings.retrieval == Retrieval.forward
-    dropped = repeated_targets(work, notes, limit.max_pairs) if repeats and limit else [np.empty(0, np.int64)] * shards
+    nothing = [np.empty(0, np.int64)] * shards
+    dropped = repeated_targets(plan.work, notes, limit.max_pairs) if repeats and limit else nothing
     yield from zip(notes, dropped, strict=True)
 
 
-def _write(item: tuple[Filtered, np.ndarray], settings: MineSettings) -> Shard:
-    shard = write_pair_shard(_work(settings), *item)
+def _write(item: tuple[Filtered, np.ndarray], plan: MinePlan) -> Shard:
+    shard = write_pair_shard(plan.work, *item)
     Metrics.counter(NAMESPACE, "pairs").inc(shard.rows)
     return shard
 
 
-def _complete(shards: list[Shard], settings: MineSettings) -> list[Shard]:
-    work = start(settings)
-    if isinstance(work, Dataset):
-        return work.shards
-    selected = read_model(selection_url(work), Selected)
+def _complete(shards: list[Shard], plan: MinePlan) -> list[Shard]:
+    if is_complete(plan.work.url):
+        return open_dataset(plan.work.url, "pairs").shards
+    selected = read_model(selection_url(plan.work), Selected)
     assert selected is not None
     below = {key: rows for key, rows in selected.dropped.items() if rows}
     total = Counters(rows_in=selected.rows - selected.kept, dropped=below)
     counters = sum((shard.counters for shard in shards), total)
-    return work.complete(shards, counters, selected.measures()).shards
+    return plan.work.complete(shards, counters, selected.measures()).shards
 
 
 def pair_batches(dataset: Dataset, rejected: bool = False) -> Iterator[pa.Table]:

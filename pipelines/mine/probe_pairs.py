@@ -9,8 +9,9 @@ from encoder.normalise import normalise
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import plan_probes
-from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, begin, file_input, shard_name
+from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Request, Shard, file_input
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.work import begin, new_name
 from pipelines.prepare.parts import CLEANING
 
 
@@ -32,7 +33,7 @@ def plant(url: str, side: int, corpus: Dataset, lang: str, out: str) -> Dataset:
     plan = plan_probes(len(pairs))
     chosen = plan.targets() if side else plan.sources()
     configuration = {"read": {"lang": lang}, "first_id": corpus.rows, "side": side}
-    inputs = [file_input(url), corpus.as_input()]
+    inputs = [file_input(url, SEED), corpus.as_input(CORPUS, out)]
     work = begin(out, Request(kind="sentences", configuration=configuration, inputs=inputs))
     if isinstance(work, Dataset):
         return work
@@ -45,6 +46,7 @@ def plant(url: str, side: int, corpus: Dataset, lang: str, out: str) -> Dataset:
         constant(lang, count),
         pa.array([pairs[row][side] for row in chosen.tolist()], pa.string()),
     ]
-    digest = write_shard(work.shard_url(0, "parquet"), pa.table(columns, schema=SCHEMA))
-    shard = Shard(index=0, name=shard_name(0, "parquet"), rows=count, digest=digest)
+    name = new_name(0, "parquet")
+    digest = write_shard(work.place(name), pa.table(columns, schema=SCHEMA))
+    shard = Shard(index=0, name=name, rows=count, digest=digest)
     return work.complete([work.note(shard)], Counters(rows_in=count, kept=count))

@@ -12,8 +12,9 @@ from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import ProbeRows, plan_probes
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
-from pipelines.datasets.manifest import Work, open_dataset, write_model
+from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.work import Work
 from pipelines.mine.edges import write_array
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.score_curve import ScoreCurve

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from mining.errors import InputError
 from mining.paths import exists, resolve
-from pipelines.datasets.manifest import MANIFEST, Dataset, Input, Kind, join, open_dataset
+from pipelines.datasets.manifest import (
+    GOLD,
+    GRAPH,
+    MANIFEST,
+    SOURCE,
+    TARGET,
+    Dataset,
+    Input,
+    Kind,
+    join,
+    open_dataset,
+    probes_of,
+)
 from pipelines.mine.review_result import ReviewResult
 from pipelines.mine.score_curve import ScoreCurve
 
 _DEPTHS = ("", "*/", "*/*/", "*/*/*/")
-GOLD = "gold.tsv"
+GOLD_FILE = "gold.tsv"  # of a demo
 
 
 class Side(NamedTuple):
@@ -81,20 +92,15 @@ def open_mine(url: str, workdir: str) -> Mine:
     pairs = open_dataset(url, "pairs")
     folder, _, own = url.rstrip("/").rpartition("/")
     folder = (folder or ".") if own.startswith("pairs") else url  # a loop's are by language in one folder
-    given = pairs.manifest.request.inputs
-    corpora = 5 if len(given) > 4 else 3  # the graph, two sides with probes or without; gold, a file, comes last
-    graph = _open(given[0], folder, "graph")
-    sentences = [_open(entry, folder, "sentences") for entry in given[1:corpora]]
-    vectors = [_open(entry, folder, "vectors") for entry in graph.manifest.request.inputs] if graph else []
-    vectors = vectors or [None] * len(sentences)
-    half = len(sentences) // 2
+    given = pairs.manifest.request.given(GRAPH)
+    graph = _open(pairs, given[0], folder, "graph") if given else None
     return Mine(
         name=_name(url, workdir),
         folder=folder,
         pairs=pairs,
         graph=graph,
-        source=_side(sentences[:half], vectors[:half]),
-        target=_side(sentences[half:], vectors[half:]),
+        source=_side(pairs, graph, SOURCE, folder),
+        target=_side(pairs, graph, TARGET, folder),
         curve=ScoreCurve.read(url),
         gold=_gold(pairs, folder),
         review=ReviewResult.read(folder, pairs.fingerprint),
@@ -107,8 +113,16 @@ def _name(url: str, workdir: str) -> str:
     return name or workdir.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _side(sentences: list[Dataset | None], vectors: list[Dataset | None]) -> Side:
-    return Side(language(sentences[0]), sentences[0], vectors[0], sentences[1] if len(sentences) > 1 else None)
+def _side(pairs: Dataset, graph: Dataset | None, side: str, folder: str) -> Side:
+    sentences = _of_role(pairs, side, folder, "sentences")
+    probes = _of_role(pairs, probes_of(side), folder, "sentences")
+    vectors = None if graph is None else _of_role(graph, side, folder, "vectors")
+    return Side(language(sentences), sentences, vectors, probes)
+
+
+def _of_role(reader: Dataset, role: str, folder: str, kind: Kind) -> Dataset | None:
+    given = reader.manifest.request.given(role)
+    return _open(reader, given[0], folder, kind) if given else None
 
 
 def language(sentences: Dataset | None) -> str:
@@ -117,9 +131,9 @@ def language(sentences: Dataset | None) -> str:
     return str(read.get("lang") or "") if isinstance(read, dict) else ""
 
 
-def _open(given: Input, folder: str, kind: Kind) -> Dataset | None:
-    """An input of the pairs beside them or where it was at the time; None when it is gone or has changed."""
-    for url in _places(given.name, folder):
+def _open(reader: Dataset, given: Input, folder: str, kind: Kind) -> Dataset | None:
+    """An input of a dataset where it was at the time or beside the pairs; None when it is gone or has changed."""
+    for url in (reader.input_url(given), join(folder, given.name.rstrip("/").rsplit("/", 1)[-1])):
         try:
             dataset = open_dataset(url, kind)
         except InputError:
@@ -129,18 +143,11 @@ def _open(given: Input, folder: str, kind: Kind) -> Dataset | None:
     return None
 
 
-def _places(name: str, folder: str) -> Iterator[str]:
-    # The folder may have been moved, or this command run from another place than the mine.
-    yield join(folder, name.rstrip("/").rsplit("/", 1)[-1])
-    yield name
-
-
 def _gold(pairs: Dataset, folder: str) -> str | None:
     """The true pairs, if the mine was given some, or lies in a demo, which knows them."""
-    threshold = pairs.manifest.request.configuration.get("threshold")
-    named = threshold.get("gold") if isinstance(threshold, dict) else None
+    named = [given.name for given in pairs.manifest.request.given(GOLD)]
     parent, _, own = folder.rstrip("/").rpartition("/")
     demo = parent.rpartition("/")[0] or "."
     over = demo.rpartition("/")[0] or "."  # the round of a demo is a folder in it
-    known = (named, *(join(place, "mine", own, GOLD) for place in (demo, over)))
-    return next((url for url in known if isinstance(url, str) and exists(url)), None)
+    known = (*named, *(join(place, "mine", own, GOLD_FILE) for place in (demo, over)))
+    return next((url for url in known if exists(url)), None)

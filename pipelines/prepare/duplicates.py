@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mining.files import atomic_writer
 from mining.paths import open_url
-from pipelines.datasets.manifest import Work
+from pipelines.datasets.work import Work
 from pipelines.prepare.parts import Part, read_hashes
 
 DUPLICATE = "duplicate"

@@ -21,7 +21,8 @@ from encoder.normalise import NormaliseSettings, normalise
 from mining.files import atomic_writer
 from mining.language_id import language_probabilities
 from mining.paths import open_url
-from pipelines.datasets.manifest import Counters, Work, read_model, write_model
+from pipelines.datasets.manifest import Counters, read_model, write_model
+from pipelines.datasets.work import Work
 from pipelines.prepare.readers.blocks import EMPTY, Batch
 
 LANGUAGE = "language"

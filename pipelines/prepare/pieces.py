@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import yaml
 
 from encoder.settings import validate_settings
@@ -9,7 +11,7 @@ from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
 from mining.paths import open_url
-from pipelines.datasets.manifest import Input, fingerprint, join
+from pipelines.datasets.manifest import SUBWORDS, Input, fingerprint, join
 
 # As encoder.checkpoint names them, which loads torch and so is not for text workers.
 CONFIG = "config.yaml"
@@ -17,19 +19,23 @@ SUBWORD = "sentencepiece.model"
 
 
 def load_text_encoder(folder: str, threads: int = 1) -> TextEncoder:
-    """The text path of the encoder at a path or URL."""
-    where = join(folder, CONFIG)
-    tree = yaml.safe_load(_bytes(folder, CONFIG))
+    """The text path of the encoder at a path or URL; the same object again for the same files."""
+    return _build(join(folder, CONFIG), _bytes(folder, CONFIG), _bytes(folder, SUBWORD), threads)
+
+
+@lru_cache(maxsize=2)
+def _build(where: str, config: bytes, subword: bytes, threads: int) -> TextEncoder:
+    tree = yaml.safe_load(config)
     if not isinstance(tree, dict):
         raise InputError(f"{where}: settings must be `key: value` lines")
-    subword = Subword(_bytes(folder, SUBWORD))
-    return TextEncoder(validate_settings(TextSettings, tree.get("text") or {}, where), subword, threads=threads)
+    settings = validate_settings(TextSettings, tree.get("text") or {}, where)
+    return TextEncoder(settings, Subword(subword), threads=threads)
 
 
 def text_encoder_input(folder: str) -> Input:
     """The fingerprint of everything that decides which pieces a sentence becomes."""
     encoder = load_text_encoder(folder)
-    return Input(name=folder, fingerprint=fingerprint(encoder.settings, encoder.subword.model))
+    return Input(role=SUBWORDS, name=folder, fingerprint=fingerprint(encoder.settings, encoder.subword.model))
 
 
 def _bytes(folder: str, name: str) -> bytes:

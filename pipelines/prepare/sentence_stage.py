@@ -7,7 +7,10 @@ input file and line: the same on every runner, for any parallelism and any size 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.metadata import version
 from typing import Literal
 
 import apache_beam as beam
@@ -15,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mining.errors import InputError
-from mining.language_id import is_known
+from mining.language_id import is_known, model_version
 from mining.paths import compression_of, expand, resolve
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.manifest import (
@@ -23,14 +26,13 @@ from pipelines.datasets.manifest import (
     Dataset,
     Request,
     Shard,
-    Work,
-    begin,
     file_input,
+    open_dataset,
     read_model,
-    shard_name,
     write_model,
 )
 from pipelines.datasets.sentences import write_shard
+from pipelines.datasets.work import Work, begin, new_name
 from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
 from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
@@ -40,6 +42,7 @@ from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.prepare"
+VERSION = "1"  # to be raised with every change of the code that changes which sentences there are
 # For the number of hash prefixes and workers only: what a line takes, and how much text a compressed byte holds.
 _BYTES_PER_LINE = 60
 _EXPANSION = 4
@@ -175,8 +178,8 @@ class WriteShard(beam.DoFn):
         if shard is None:
             lang, partitions = self.settings.read.lang, self.plan.partitions
             table = shard_table(self.work, planned, lang, partitions, self._encoder)
-            name = shard_name(planned.index, "parquet")
-            digest = write_shard(self.work.shard_url(planned.index, "parquet"), table)
+            name = new_name(planned.index, "parquet")
+            digest = write_shard(self.work.place(name), table)
             shard = self.work.note(Shard(index=planned.index, name=name, rows=len(table), digest=digest))
             _count("sentences", shard.rows)
         yield shard
@@ -192,12 +195,26 @@ def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: b
     work = start(settings)
     if isinstance(work, Dataset):
         return work
-    plan = make_plan(settings, work)
-    transform = MakeSentences(settings, work, plan)
-    run(transform, runner or RunnerSettings(), workers=plan.workers, watch=None if quiet else _watch(work, plan))
-    finished = start(settings)
-    assert isinstance(finished, Dataset)
-    return finished
+    with work.alone():
+        plan = make_plan(settings, work)
+        run(
+            MakeSentences(settings, work, plan),
+            runner or RunnerSettings(),
+            workers=plan.workers,
+            watch=None if quiet else _watch(work, plan),
+            here=partial(_prepare_here, settings, work, plan),
+        )
+    return open_dataset(settings.out, "sentences")
+
+
+def _prepare_here(settings: PrepareSettings, work: Work, plan: Plan) -> None:
+    """What `MakeSentences` does, in this process."""
+    clean, write = CleanBlock(settings, work, plan), WriteShard(settings, work, plan)
+    parts = [part for block in plan.blocks for part in clean.process(block)]
+    repeats = sum_arrays(_mark(prefix, work, parts) for prefix in range(plan.partitions))
+    write.setup()
+    planned = _plan_shards(parts, settings, work, plan, repeats)
+    _complete(parts, work, repeats, [shard for one in planned for shard in write.process(one)])
 
 
 def start(settings: PrepareSettings) -> Work | Dataset:
@@ -209,7 +226,18 @@ def start(settings: PrepareSettings) -> Work | Dataset:
     )
     if settings.encoder is not None:
         inputs.append(text_encoder_input(settings.encoder))
-    return begin(settings.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
+    request = Request(kind="sentences", configuration=configuration, inputs=inputs, versions=_versions(settings))
+    return begin(settings.out, request)
+
+
+def _versions(settings: PrepareSettings) -> dict[str, str]:
+    """What decides, beside the settings and inputs, which sentences there are and how they are cut."""
+    versions = {"prepare": VERSION, "unicode": unicodedata.unidata_version}
+    if settings.lang_filter == "detect":
+        versions["language id"] = model_version()
+    if settings.encoder is not None:
+        versions["sentencepiece"] = version("sentencepiece")
+    return versions
 
 
 def language_test(settings: PrepareSettings) -> LanguageTest | None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
-from pipelines.datasets.manifest import Work
 from pipelines.datasets.sentences import PIECES, ROW_GROUP, SCHEMA, constant, pieces_column
+from pipelines.datasets.work import Work
 from pipelines.prepare.duplicates import duplicates_of
 from pipelines.prepare.parts import Part, read_rows
 from pipelines.prepare.readers import Block

@@ -49,11 +49,10 @@ def _hubs(name: str, graph: Dataset, direction: str, side: Side) -> SideHubs:
     assert side.sentences is not None
     total = np.zeros(side.sentences.rows, np.int64)
     k = 1
-    for shard in graph.shards:
-        if shard.name.startswith(direction):
-            _, neighbours, _ = read_neighbours(graph.shard_url(shard))
-            k = neighbours.ids.shape[1]
-            total += k_occurrence(neighbours.ids, len(total))[: len(total)]  # probes stand behind the corpus
+    for shard in graph.shards_of(direction):
+        _, neighbours, _ = read_neighbours(graph.shard_url(shard))
+        k = neighbours.ids.shape[1]
+        total += k_occurrence(neighbours.ids, len(total))[: len(total)]  # probes stand behind the corpus
     best = np.argsort(-total, kind="stable")[:_LISTED]
     texts = _texts(side.sentences, best)
     listed = [Hub(text, int(total[row])) for text, row in zip(texts, best.tolist(), strict=True)]

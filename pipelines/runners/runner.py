@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -74,16 +74,28 @@ def require_reachable(runner: Runner | None, urls: Iterable[str]) -> None:
         runner.require_remote(urls)
 
 
-def run(transform: beam.PTransform, settings: Runner, *, workers: int, watch: Watch | None = None) -> None:
+def run(
+    transform: beam.PTransform,
+    settings: Runner,
+    *,
+    workers: int,
+    watch: Watch | None = None,
+    here: Callable[[], None] | None = None,
+) -> None:
     """Run a root transform to its end; more than `workers` local workers would not pay for their start.
 
-    An `InputError` on a worker is raised here as it was there; anything else stays a Beam error.
+    One local process needs no engine, whose start takes longer than a small stage: it calls `here`, which does the
+    same, if there is one. An `InputError` on a worker is raised as it was there; anything else stays a Beam error.
     """
     with shown(watch), _as_sentences():
-        if isinstance(settings, RunnerSettings):
-            run_local(transform, settings.processes or max(min(cores(), workers), 1))
-        else:
+        if not isinstance(settings, RunnerSettings):
             run_on_cluster(transform, settings)
+            return
+        processes = settings.processes or max(min(cores(), workers), 1)
+        if processes == 1 and here is not None:
+            here()
+        else:
+            run_local(transform, processes)
 
 
 @contextmanager

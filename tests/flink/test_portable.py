@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.datasets.manifest import open_dataset
 from pipelines.mine.job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import load_runner
@@ -35,12 +36,14 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(corpora: Path) -> dict[str, bytes]:
+def expected(corpora: Path) -> list[bytes]:
     return shards(mine_corpora(job(corpora, "local", rows_per_shard=60)).pairs.url)
 
 
-def shards(url: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in Path(url).glob("*.parquet")}
+def shards(url: str) -> list[bytes]:
+    dataset = open_dataset(url, "pairs")
+    names = [name for shard in dataset.shards for name in (shard.name, f"rejected-{shard.name}")]
+    return [Path(url, name).read_bytes() for name in names]
 
 
 @contextmanager
@@ -81,14 +84,14 @@ def test_cluster_is_separate_processes(cluster: Cluster) -> None:
 
 
 def test_workers_in_the_submitting_process_find_the_same_pairs(
-    cluster: Cluster, corpora: Path, expected: dict[str, bytes]
+    cluster: Cluster, corpora: Path, expected: list[bytes]
 ) -> None:
     settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
     found = mine_corpora(job(corpora, "loopback", rows_per_shard=60), settings)
     assert shards(found.pairs.url) == expected
 
 
-def test_workers_from_a_pool_find_the_same_pairs(cluster: Cluster, corpora: Path, expected: dict[str, bytes]) -> None:
+def test_workers_from_a_pool_find_the_same_pairs(cluster: Cluster, corpora: Path, expected: list[bytes]) -> None:
     """As `configs/runners/flink.yaml` ships it: a pool starts Python processes for both TaskManagers and every job."""
     with worker_pool() as address:
         here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={address}", "parallelism=2"]

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 from mining.neighbours import Neighbours, write_neighbours
 from mining.pairs import conform
 from mining.vectors import write_vectors
-from pipelines.datasets.manifest import Counters, Dataset, Input, Request, Shard, begin
+from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Input, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.work import begin
 from pipelines.mine.score_curve import ScoreCurve
 
 DIM = 4
@@ -32,7 +33,11 @@ def pairs_of(count: int) -> list[Pair]:
 
 
 def write_work(
-    folder: Path, pairs: list[Pair], langs: tuple[str, str] = ("en", "de"), curve: ScoreCurve | None = None
+    folder: Path,
+    pairs: list[Pair],
+    langs: tuple[str, str] = ("en", "de"),
+    curve: ScoreCurve | None = None,
+    pairs_folder: Path | None = None,
 ) -> Path:
     """Sentences, vectors, a graph and pairs; one more pair was dropped by a filter."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,9 +47,10 @@ def write_work(
     ]
     vectors = [_vectors(Path(f"{side.url}-vectors"), side) for side in sides]
     graph = _graph(folder / "graph", vectors)
+    place = pairs_folder or folder / "pairs"
     scores = np.array([pair.score for pair in pairs], np.float32)
-    (curve or ScoreCurve.of(np.append(scores, np.full(1 + BELOW, 1.0, np.float32)), None)).write(str(folder / "pairs"))
-    _pairs(folder / "pairs", pairs, [graph, *sides])
+    (curve or ScoreCurve.of(np.append(scores, np.full(1 + BELOW, 1.0, np.float32)), None)).write(str(place))
+    _pairs(place, pairs, [graph, *sides])
     return folder
 
 
@@ -64,7 +70,7 @@ def _sentences(folder: Path, texts: list[str], lang: str) -> Dataset:
     request = Request(
         kind="sentences",
         configuration={"read": {"lang": lang}},
-        inputs=[Input(name=source, fingerprint="00")],
+        inputs=[Input(role="text", name=source, fingerprint="00")],
     )
     work = _start(folder, request)
     rows = len(texts)
@@ -76,7 +82,7 @@ def _sentences(folder: Path, texts: list[str], lang: str) -> Dataset:
         constant(lang, rows),
         pa.array(texts, pa.string()),
     ]
-    digest = write_shard(work.shard_url(0, "parquet"), pa.table(columns, schema=SCHEMA))
+    digest = write_shard(work.place("00000.parquet"), pa.table(columns, schema=SCHEMA))
     counters = Counters(rows_in=rows + 2, kept=rows, dropped={"duplicate": 2})
     return work.complete([Shard(index=0, name="00000.parquet", rows=rows, digest=digest)], counters)
 
@@ -85,13 +91,13 @@ def _vectors(folder: Path, sentences: Dataset) -> Dataset:
     configuration = {"encoder": "e1e2", "dim": DIM, "dtype": "float32"}
     work = _start(folder, Request(kind="vectors", configuration=configuration, inputs=[sentences.as_input()]))
     array = np.random.default_rng(0).normal(size=(sentences.rows, DIM)).astype(np.float32)
-    write_vectors(work.shard_url(0, "arrow"), np.arange(sentences.rows), array)
+    write_vectors(work.place("00000.arrow"), np.arange(sentences.rows), array)
     shard = Shard(index=0, name="00000.arrow", rows=sentences.rows, digest="11")
     return work.complete([shard], Counters(rows_in=sentences.rows, kept=sentences.rows))
 
 
 def _graph(folder: Path, vectors: list[Dataset]) -> Dataset:
-    inputs = [dataset.as_input() for dataset in vectors]
+    inputs = [data.as_input(role, str(folder)) for role, data in zip((SOURCE, TARGET), vectors, strict=True)]
     work = _start(folder, Request(kind="graph", configuration={"k": 2, "mode": "exact"}, inputs=inputs))
     shards = []
     for number, direction in enumerate(("forward", "backward")):
@@ -100,13 +106,14 @@ def _graph(folder: Path, vectors: list[Dataset]) -> Dataset:
         name = f"{direction}-00000.parquet"
         neighbours = Neighbours(ids, np.tile(np.float32([0.9, 0.5]), (rows, 1)))
         write_neighbours(str(folder / name), np.arange(rows), neighbours, {"direction": direction})
-        shards.append(Shard(index=number, name=name, rows=rows, digest=str(number)))
+        shards.append(Shard(index=number, name=name, rows=rows, digest=str(number), role=direction))
     return work.complete(shards, Counters(rows_in=2, kept=2))
 
 
 def _pairs(folder: Path, pairs: list[Pair], inputs: list[Dataset]) -> Dataset:
     configuration = {"margin": "ratio", "retrieval": "max", "threshold": {"at_least": 1.0}}
-    given = [dataset.as_input() for dataset in inputs]
+    roles = ("graph", SOURCE, TARGET)
+    given = [dataset.as_input(role, str(folder)) for role, dataset in zip(roles, inputs, strict=True)]
     work = _start(folder, Request(kind="pairs", configuration=configuration, inputs=given))
     rows = len(pairs)
     table = pa.table(

@@ -6,20 +6,21 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
+from mining.files import atomic_writer
 from pipelines.datasets.manifest import (
     Counters,
     Dataset,
     Input,
     Request,
     Shard,
-    Work,
-    begin,
     changed,
     check_input,
-    file_input,
     fingerprint,
+    found_from,
     open_dataset,
+    relative,
 )
+from pipelines.datasets.work import Work, begin
 
 
 def request(**changes) -> Request:
@@ -29,14 +30,21 @@ def request(**changes) -> Request:
         "inputs": [("a", "1"), ("b", "2")],
     }
     base |= changes
-    base["inputs"] = [Input(name=name, fingerprint=value) for name, value in base["inputs"]]
+    base["inputs"] = [Input(role="text", name=name, fingerprint=value) for name, value in base["inputs"]]
     return Request(**base)
+
+
+def note(work: Work, index: int, digest: str) -> Shard:
+    name = f"{index:05d}.parquet"
+    with atomic_writer(work.place(name)) as stream:
+        stream.write(digest.encode())
+    return work.note(Shard(index=index, name=name, rows=2, digest=digest))
 
 
 def make(url: str, asked: Request | None = None, digest: str = "d") -> Dataset:
     work = begin(url, asked or request())
     assert isinstance(work, Work)
-    shards = [work.note(Shard(index=i, name=f"{i:05d}.parquet", rows=2, digest=digest)) for i in (1, 0)]
+    shards = [note(work, i, digest) for i in (1, 0)]
     return work.complete(shards, Counters(rows_in=5, kept=4, dropped={"empty": 1}))
 
 
@@ -67,7 +75,7 @@ def test_unfinished_work_continues(tmp_path: Path) -> None:
     url = str(tmp_path / "set")
     work = begin(url, request())
     assert isinstance(work, Work)
-    shard = work.note(Shard(index=3, name="00003.parquet", rows=1, digest="x"))
+    shard = note(work, 3, "x")
     again = begin(url, request())
     assert again == work
     assert (again.finished(3), again.finished(4)) == (shard, None)
@@ -83,6 +91,7 @@ CHANGES = [
     ({"inputs": [("a", "1"), ("b", "9")]}, "input b has changed"),
     ({"inputs": [("b", "2"), ("a", "1")]}, "another order"),
     ({"kind": "vectors"}, "kind: sentences -> vectors"),
+    ({"versions": {"language id": "lid 2"}}, "version of language id: None -> lid 2"),
 ]
 
 
@@ -100,6 +109,56 @@ def test_work_of_another_configuration_is_refused(tmp_path: Path, changes: dict,
 
 def test_same_requests_do_not_differ() -> None:
     assert changed(request(), request()) == []
+    assert changed(request(), request(inputs=[("moved/a", "1"), ("b", "2")])) == [], "names do not decide"
+
+
+def test_inputs_are_known_by_their_role() -> None:
+    graph = [Input(role=role, name=role, fingerprint=role) for role in ("source", "target", "source probes")]
+    asked = Request(kind="graph", configuration={}, inputs=graph)
+    assert asked.given("target") == graph[1:2]
+    swapped = [
+        given.model_copy(update={"role": role}) for given, role in zip(graph, ("target", "source"), strict=False)
+    ]
+    assert changed(asked, Request(kind="graph", configuration={}, inputs=[*swapped, graph[2]]))
+
+
+@pytest.mark.parametrize(
+    ("url", "reader", "name"),
+    [
+        ("work/src", "work/graph", "../src"),
+        ("/a/text/de", "/a/round-1/vectors/de", "../../../text/de"),
+        ("memory://w/src", "memory://w/src-vectors", "../src"),
+        ("/a/b", "memory://w/c", "/a/b"),
+    ],
+)
+def test_an_input_is_found_from_its_reader(url: str, reader: str, name: str) -> None:
+    assert relative(url, reader) == name
+    assert found_from(reader, name) == url
+
+
+def test_a_manifest_of_the_schema_before_is_read(tmp_path: Path) -> None:
+    inputs = [{"name": name, "fingerprint": name} for name in ("graph", "en", "en-seed", "de", "de-seed", "gold.tsv")]
+    before = {
+        "schema_version": 1,
+        "request": {"kind": "pairs", "configuration": {"margin": "ratio"}, "inputs": inputs},
+        "shards": [{"index": 0, "name": "00000.parquet", "rows": 3, "digest": "d", "counters": {}}],
+        "counters": {"rows_in": 3, "kept": 3, "dropped": {}},
+        "measures": {},
+        "fingerprint": "f",
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(before))
+    asked = open_dataset(str(tmp_path), "pairs").manifest.request
+    roles = ["graph", "source", "source probes", "target", "target probes", "gold"]
+    assert [given.role for given in asked.inputs] == roles
+    shards = [
+        {"index": i, "name": f"{name}-00000.parquet", "rows": 1, "digest": "d"}
+        for i, name in enumerate(("forward", "backward"))
+    ]
+    graph = before | {"request": before["request"] | {"kind": "graph", "inputs": inputs[1:5]}, "shards": shards}
+    (tmp_path / "manifest.json").write_text(json.dumps(graph))
+    read = open_dataset(str(tmp_path), "graph")
+    assert [given.role for given in read.manifest.request.inputs] == roles[1:5]
+    assert [shard.name for shard in read.shards_of("backward")] == ["backward-00000.parquet"]
 
 
 def test_foreign_folders_and_files_are_left_alone(tmp_path: Path) -> None:
@@ -121,7 +180,7 @@ def test_wrong_kind_version_and_rubbish_are_named(tmp_path: Path) -> None:
         open_dataset(str(tmp_path / "nowhere"), "vectors")
     manifest = Path(url) / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema_version": 99}))
-    with pytest.raises(InputError, match="schema version 99, this program reads 1"):
+    with pytest.raises(InputError, match="schema version 99, this program reads 2"):
         open_dataset(url, "sentences")
     manifest.write_text("{}")
     with pytest.raises(InputError, match=r"manifest\.json: not a file of this program"):
@@ -134,17 +193,6 @@ def test_a_dataset_made_from_other_text_is_refused_with_both_sides(tmp_path: Pat
     check_input(vectors, text)
     with pytest.raises(InputError, match=f"{text.fingerprint}.*{other.fingerprint}"):
         check_input(vectors, other)
-
-
-def test_file_input_changes_with_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("one")
-    first = file_input(str(path))
-    assert first == file_input(str(path))
-    path.write_text("three")
-    assert first != file_input(str(path))
-    with pytest.raises(InputError, match="no such file"):
-        file_input(str(tmp_path / "gone"))
 
 
 def test_counters_add_up() -> None:

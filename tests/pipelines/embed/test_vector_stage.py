@@ -73,7 +73,7 @@ def test_vectors_are_those_of_the_encoder_with_or_without_pieces(folder: Path, t
 def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, monkeypatch) -> None:
     sentences = prepare(prepare_settings(folder, tmp_path / "src", True))
     facts = describe_encoder(str(folder / "encoder"))
-    monkeypatch.setattr("pipelines.embed.vector_stage.describe_encoder", lambda path: facts._replace(text="other"))
+    monkeypatch.setattr("pipelines.embed.vector_stage.facts_of", lambda encoder: facts._replace(text="other"))
     seen: list[list[str]] = []
     monkeypatch.setattr(
         "pipelines.embed.vector_stage.embed_table",

@@ -10,8 +10,9 @@ from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.data.readers import Triple, read_groups
 from mining.margin import Margin
 from mining.neighbours import Graph, write_neighbours
-from pipelines.datasets.manifest import Counters, Dataset, Request, Shard, Work
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.work import Work
 from pipelines.evaluation.benchmark import graph_of
 from pipelines.loop.negatives import hard_negatives, texts_of, write_triples
 
@@ -40,7 +41,7 @@ def stored(graph: Graph, tmp_path: Path) -> Dataset:
             name = f"{direction}-{number:05d}.parquet"
             part = type(neighbours)(neighbours.ids[rows], neighbours.scores[rows])
             write_neighbours(str(tmp_path / "graph" / name), rows, part, {"direction": direction})
-            shards.append(Shard(index=len(shards), name=name, rows=len(rows), digest=""))
+            shards.append(Shard(index=len(shards), name=name, rows=len(rows), digest="", role=direction))
     return dataset(tmp_path / "graph", "graph", shards)
 
 

@@ -45,7 +45,7 @@ def record(number: int, *mined: MinedPair) -> RoundRecord:
         ({**CONFIGURATION, "updates": 21}, INPUTS, "updates: 20 -> 21"),
         ({**CONFIGURATION, "train": {"model": {"dim": 8}}}, INPUTS, "train.model.dim: 16 -> 8"),
         (CONFIGURATION, [Input(name="seed.tsv", fingerprint="b")], "seed.tsv has changed"),
-        (CONFIGURATION, [*INPUTS, Input(name="more.tsv", fingerprint="c")], "more.tsv has changed"),
+        (CONFIGURATION, [*INPUTS, Input(name="more.tsv", fingerprint="c")], "more.tsv is new"),
     ],
 )
 def test_another_configuration_is_refused(

@@ -1,5 +1,6 @@
 """The whole mine: the same pairs whatever the cutting, as the in-memory path finds them; resume; bad input."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from encoder.models import TransformerSettings
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
 from pipelines.cli import app
+from pipelines.datasets import manifest
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.vector_stage import EmbedSettings, embed
@@ -181,15 +183,105 @@ def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, t
     assert all(np.array(curve.precision_low) <= np.array(curve.precision_high))
 
 
-def test_what_is_complete_is_not_made_again(corpora: Path, whole: JobResult) -> None:
-    work = corpora / "work3"
-    before = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
+def files(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+
+
+@pytest.fixture
+def copied(corpora: Path, whole: JobResult, tmp_path: Path) -> Path:
+    """The corpora and their mine in another place: a project that was moved."""
+    for name in ("src.txt", "tgt.txt"):
+        shutil.copyfile(corpora / name, tmp_path / name)
+    for name in ("encoder", "work3"):
+        shutil.copytree(corpora / name, tmp_path / name)
+    return tmp_path
+
+
+def test_what_is_complete_is_not_made_again(copied: Path, whole: JobResult) -> None:
+    work = copied / "work3"
+    before = files(work)
     shutil.rmtree(work / "pairs")
-    again = mine_corpora(job(corpora, "work3", k=3, rows_per_shard=54))
-    after = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
-    assert after.keys() == before.keys()
-    assert {path.parent.name for path in after if after[path] != before[path]} == {"pairs"}
-    assert again.pairs.manifest == whole.pairs.manifest
+    again = mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+    after = files(work)
+    assert {path.parent.name for path in after if after[path] != before.get(path)} == {"pairs"}
+    assert again.pairs.fingerprint == whole.pairs.fingerprint
+    again = mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+    assert files(work) == after
+
+
+def test_a_moved_project_is_complete_and_choosing_again_reuses_its_graph(copied: Path, whole: JobResult) -> None:
+    asked = job(copied, "work3", k=3, rows_per_shard=54)
+    before = files(copied / "work3")
+    assert mine_corpora(asked).pairs.fingerprint == whole.pairs.fingerprint
+    assert files(copied / "work3") == before
+    best = rows(whole.pairs)
+    gold = copied / "gold.tsv"
+    gold.write_text("".join(f"{row[2]}\t{row[3]}\n" for row in best[:9]))
+    choices = [ThresholdSettings(top=7), ThresholdSettings(at_least=best[20][0]), ThresholdSettings(gold=str(gold))]
+    chosen = [mine_corpora(asked.model_copy(update={"threshold": choice})) for choice in choices]
+    assert [result.pairs.rows for result in chosen] == [7, 21, 9]
+    assert {result.graph.url for result in chosen} == {f"{copied}/work3/graph"}
+    assert len({result.pairs.url for result in chosen} | {f"{copied}/work3/pairs"}) == 4
+    added = files(copied / "work3").keys() - before.keys()
+    assert {path.parent.name.partition("-")[0] for path in added} == {"pairs"}
+    again = mine_corpora(asked.model_copy(update={"threshold": choices[0]}))
+    assert (again.pairs.url, again.pairs.fingerprint) == (chosen[0].pairs.url, chosen[0].pairs.fingerprint)
+    gold.rename(copied / "true.tsv")
+    renamed = asked.model_copy(update={"threshold": ThresholdSettings(gold=str(copied / "true.tsv"))})
+    assert mine_corpora(renamed).pairs.url == chosen[2].pairs.url
+
+
+def test_another_text_of_the_same_size_and_date_is_noticed(copied: Path) -> None:
+    path = copied / "src.txt"
+    before, text = path.stat(), path.read_text()
+    path.write_text(text.replace("a", "e"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(InputError, match=r"src holds .*src\.txt is new"):
+        mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+
+
+@pytest.mark.parametrize("damage", ["overwritten", "of the other side"])
+def test_damaged_vectors_are_refused(copied: Path, damage: str) -> None:
+    sides = [sorted((copied / "work3" / f"{side}-vectors").glob("*.arrow")) for side in ("src", "tgt")]
+    if damage == "overwritten":
+        with sides[0][0].open("r+b") as stream:
+            stream.seek(2000)
+            stream.write(bytes(500))
+    else:
+        shutil.copyfile(sides[1][0], sides[0][0])
+    for stage in ("graph", "pairs"):
+        shutil.rmtree(copied / "work3" / stage)
+    with pytest.raises(InputError, match=rf"{sides[0][0].name} is damaged, or was edited or replaced"):
+        mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+
+
+def test_the_encoder_is_loaded_once(corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[object] = []
+    load = Encoder.load
+    monkeypatch.setattr(Encoder, "load", lambda *given, **more: (loads.append(given), load(*given, **more))[1])
+    mine_corpora(job(corpora, "once").model_copy(update={"work": str(tmp_path / "work")}))
+    assert len(loads) == 1
+
+
+def test_manifests_are_read_as_often_for_many_shards_as_for_one(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = manifest.read_model
+    reads: list[str] = []
+
+    def counted(url: str, model: type) -> object:
+        if model is manifest.Manifest:
+            reads.append(url)
+        return read(url, model)
+
+    monkeypatch.setattr(manifest, "read_model", counted)
+    counts = []
+    for size in (200, 20):
+        reads.clear()
+        asked = job(corpora, "x", k=3, rows_per_shard=size).model_copy(update={"work": str(tmp_path / str(size))})
+        mine_corpora(asked)
+        counts.append(len(reads))
+    assert counts[0] == counts[1]
 
 
 def arguments(folder: Path, tmp_path: Path, *more: str) -> list[str]:
@@ -257,15 +349,10 @@ def test_command_refuses_in_one_sentence(corpora: Path, tmp_path: Path, more: li
 def test_work_folder_of_another_configuration_says_what_changed(
     corpora: Path, whole: JobResult, tmp_path: Path
 ) -> None:
-    same = {"k": 3, "rows_per_shard": 54}
-    cases = [
-        ({"k": 2}, r"graph holds .*\(k: 3 -> 2\)"),
-        ({"margin": "absolute"}, "pairs holds .*margin: ratio -> absolute"),
-        ({"rows_per_shard": 9}, "src holds .*rows_per_shard: 54 -> 9"),
-    ]
-    for change, phrase in cases:
-        with pytest.raises(InputError, match=f"{phrase}.*delete that folder or choose another one"):
-            mine_corpora(job(corpora, "work3", **same | change))
+    with pytest.raises(
+        InputError, match=r"src holds .*rows_per_shard: 54 -> 9.*delete that folder or choose another one"
+    ):
+        mine_corpora(job(corpora, "work3", k=3, rows_per_shard=9))
     write_encoder(tmp_path / "other", dim=8)
     vectors = EmbedSettings(
         sentences=whole.source.url, encoder=str(tmp_path / "other"), out=f"{whole.source.url}-vectors"

@@ -19,7 +19,7 @@ from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
 from mining.files import atomic_writer
 from pipelines.cli import app
-from pipelines.datasets.manifest import Dataset, open_dataset
+from pipelines.datasets.manifest import Dataset, Manifest, open_dataset
 from pipelines.datasets.sentences import read_shard, tokens_of
 from pipelines.prepare.pieces import load_text_encoder
 from pipelines.prepare.sentence_stage import Prepare, PrepareSettings, ReadSettings, prepare
@@ -80,6 +80,12 @@ def test_ids_sources_and_lines_are_those_of_a_simple_loop(tmp_path: Path, corpus
     assert sorted(path.name for path in (tmp_path / "out").iterdir())[-1] == "manifest.json"
 
 
+def nameless(dataset: Dataset) -> Manifest:
+    """All of the manifest, checksums of files too, but the names that these have."""
+    shards = [shard.model_copy(update={"name": ""}) for shard in dataset.shards]
+    return dataset.manifest.model_copy(update={"shards": shards})
+
+
 CUTS = [{"block_mb": 1e-3}, {"block_mb": 3e-4, "memory_mb": 1}, {"processes": 2, "block_mb": 1e-3}]
 
 
@@ -90,9 +96,7 @@ def test_same_dataset_whatever_the_cutting(tmp_path: Path, corpus: list[str], cu
     whole = prepare(settings(corpus, tmp_path / "whole"))
     options = {key: value for key, value in cut.items() if key != "processes"}
     other = prepare(settings(corpus, tmp_path / "cut", **options), RunnerSettings(processes=cut.get("processes", 1)))
-    assert other.manifest == whole.manifest
-    for shard in whole.shards:
-        assert Path(other.shard_url(shard)).read_bytes() == Path(whole.shard_url(shard)).read_bytes()
+    assert nameless(other) == nameless(whole)
 
 
 def test_shard_size_changes_the_cutting_but_not_the_rows(tmp_path: Path, corpus: list[str]) -> None:
@@ -140,7 +144,7 @@ def test_crash_at_any_write_then_rerun_gives_the_same_and_redoes_nothing(
                 raise KeyboardInterrupt
         written.append(url)
 
-    for module in ("datasets.manifest", "prepare.duplicates", "prepare.parts", "datasets.sentences"):
+    for module in ("datasets.manifest", "datasets.sentences", "prepare.duplicates", "prepare.parts"):
         monkeypatch.setattr(f"pipelines.{module}.atomic_writer", crashing)
     runs = 0
     while not (out / "manifest.json").exists():
@@ -153,7 +157,7 @@ def test_crash_at_any_write_then_rerun_gives_the_same_and_redoes_nothing(
     assert runs > 3
     notes = [path for path in written if "/shards/" in path or ("/parts/" in path and path.endswith(".json"))]
     assert len(notes) == len(set(notes)) > len(whole.shards)
-    assert open_dataset(str(out), "sentences").manifest == whole.manifest
+    assert nameless(open_dataset(str(out), "sentences")) == nameless(whole)
     before = len(written)
     prepare(settings(corpus, out, **options))
     assert len(written) == before

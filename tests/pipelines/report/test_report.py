@@ -181,9 +181,7 @@ def test_rounds_of_a_loop_are_shown(tmp_path: Path) -> None:
 
 def test_pairs_by_language_in_one_folder_are_mines_of_their_own(tmp_path: Path) -> None:
     for name in ("de-en", "fr-en"):
-        work = write_work(tmp_path / name, pairs_of(20))
-        (tmp_path / "loop" / "round-1" / "pairs").mkdir(parents=True, exist_ok=True)
-        (work / "pairs").rename(tmp_path / "loop" / "round-1" / "pairs" / name)
+        write_work(tmp_path / name, pairs_of(20), pairs_folder=tmp_path / "loop" / "round-1" / "pairs" / name)
     mines = find_mines(str(tmp_path / "loop"))
     assert [mine.name for mine in mines] == ["round-1/de-en", "round-1/fr-en"]
     assert len({mine.folder for mine in mines}) == 2, "each has its own review"

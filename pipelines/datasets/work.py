@@ -1,0 +1,174 @@
+"""A dataset in the making: the scratch folder that makes each stage resumable.
+
+dataset/_work/
+  request.json    what is made; a folder begun for another request is refused
+  lock            held by the process that makes it
+  shards/         notes on finished shards: only a shard with a note is skipped on the next run
+  ...             scratch files of the stage
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mining.errors import InputError
+from mining.paths import exists, resolve
+from pipelines.datasets.contents import content_hash
+from pipelines.datasets.locks import held
+from pipelines.datasets.manifest import (
+    MANIFEST,
+    WORK,
+    Counters,
+    Dataset,
+    Manifest,
+    Request,
+    Shard,
+    changed,
+    fingerprint,
+    join,
+    read_model,
+    write_model,
+)
+
+REQUEST = "request.json"
+_ATTEMPT_DIGITS = 8
+_ATTEMPT = re.compile(rf"(?<=\d{{5}}-)[0-9a-f]{{{_ATTEMPT_DIGITS}}}(?=\.\w+$)")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A dataset in the making: where its shards and scratch files go, and which shards are finished."""
+
+    url: str
+    request: Request
+
+    def scratch(self, *names: str) -> str:
+        return scratch(self.url, *names)
+
+    def place(self, name: str) -> str:
+        return join(self.url, name)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Make the dataset here and nowhere else at the same time."""
+        with held(self.scratch("lock"), self.url):
+            yield
+
+    def sealed(self, shard: Shard) -> Shard:
+        """The shard with the checksum of its file."""
+        return shard.model_copy(update={"checksum": content_hash(self.place(shard.name))})
+
+    def note(self, shard: Shard) -> Shard:
+        """Record that the shard is in place; only then is it skipped on the next run."""
+        shard = self.sealed(shard)
+        write_model(self.scratch("shards", f"{shard.index:05d}.json"), shard)
+        return shard
+
+    def finished(self, index: int) -> Shard | None:
+        return read_model(self.scratch("shards", f"{index:05d}.json"), Shard)
+
+    def complete(
+        self, shards: Iterable[Shard], counters: Counters, measures: Mapping[str, float] | None = None
+    ) -> Dataset:
+        """Write the manifest, which makes this a dataset, and clear the scratch files away."""
+        shards = sorted(shards, key=lambda shard: shard.index)
+        own = fingerprint(self.request.kind, *[f"{shard.rows} {shard.digest}" for shard in shards])
+        manifest = Manifest(
+            request=self.request, shards=shards, counters=counters, measures=dict(measures or {}), fingerprint=own
+        )
+        write_model(join(self.url, MANIFEST), manifest)
+        self._remove_other_attempts(shards)
+        self.abandon()
+        return Dataset(self.url, manifest)
+
+    def _remove_other_attempts(self, shards: Iterable[Shard]) -> None:
+        """Files of attempts that were lost, or came second."""
+        chosen = {found[0] for shard in shards if (found := _ATTEMPT.search(shard.name))}
+        filesystem, path = resolve(self.url)
+        for name in filesystem.ls(path, detail=False):
+            found = _ATTEMPT.search(name)
+            if found and found[0] not in chosen:
+                filesystem.rm_file(name)
+
+    def abandon(self) -> None:
+        """Remove the scratch files, after which the folder takes another request."""
+        _clear_work(self.url)
+
+
+def scratch(folder: str, *names: str) -> str:
+    return join(folder, WORK, *names)
+
+
+def is_complete(folder: str) -> bool:
+    """Whether another worker has completed the dataset already."""
+    return exists(join(folder, MANIFEST))
+
+
+def new_name(index: int, extension: str, prefix: str = "") -> str:
+    """A name for the file of a shard that no other attempt to make it has: two may differ in their last bits."""
+    return f"{prefix}{index:05d}-{uuid.uuid4().hex[:_ATTEMPT_DIGITS]}.{extension}"
+
+
+def begin(url: str, request: Request) -> Work | Dataset:
+    """Start or continue to make a dataset; the finished one when the same request was completed before.
+
+    A folder that holds the work of another request is refused with what changed: nothing is deleted or mixed.
+    """
+    manifest = read_model(join(url, MANIFEST), Manifest)
+    if manifest is not None:
+        _refuse_other(url, manifest.request, request)
+        _clear_work(url)  # of a run that was killed between its manifest and its cleaning
+        return Dataset(url, manifest)
+    started = read_model(join(url, WORK, REQUEST), Request)
+    if started is not None:
+        _refuse_other(url, started, request)
+        return Work(url, request)
+    filesystem, path = resolve(url)
+    if filesystem.isfile(path):
+        raise InputError(f"{url} is a file; the output must be a folder")
+    if filesystem.isdir(path) and any(not _is_temporary(name) for name in filesystem.ls(path, detail=False)):
+        raise InputError(f"{url} holds other files; give an empty or new folder for the dataset")
+    work = Work(url, request)
+    write_model(work.scratch(REQUEST), request)
+    return work
+
+
+def place_for(url: str, request: Request) -> str:
+    """The folder `url`, or one beside it where that holds the work of another request, always the same for this one."""
+    known = request_of(url)
+    return url if known is None or not changed(known, request) else f"{url}-{identity(request)[:8]}"
+
+
+def request_of(url: str) -> Request | None:
+    """What a folder was made for, complete or not."""
+    manifest = read_model(join(url, MANIFEST), Manifest)
+    return manifest.request if manifest is not None else read_model(join(url, WORK, REQUEST), Request)
+
+
+def identity(request: Request) -> str:
+    """A hash of what a request means: names of inputs are no part of it."""
+    unnamed = [given.model_copy(update={"name": ""}) for given in request.inputs]
+    return fingerprint(request.model_copy(update={"inputs": unnamed}))
+
+
+def _is_temporary(path: str) -> bool:
+    return path.endswith(".tmp") or path.rstrip("/").endswith(f"/{WORK}")
+
+
+def _clear_work(url: str) -> None:
+    filesystem, path = resolve(join(url, WORK))
+    if filesystem.exists(path):
+        filesystem.rm(path, recursive=True)
+
+
+def _refuse_other(url: str, old: Request, new: Request) -> None:
+    changes = changed(old, new)
+    if changes:
+        raise InputError(
+            f"{url} holds the work of another configuration ({'; '.join(changes[:5])}); "
+            "delete that folder or choose another one, or go back to the old settings to continue it"
+        )

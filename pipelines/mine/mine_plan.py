@@ -1,0 +1,135 @@
+"""What a mine is made of, found once for all its steps: the request, the shards of the graph and those of the texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mining.errors import InputError
+from mining.language_id import model_version
+from pipelines.datasets.manifest import (
+    GOLD,
+    GRAPH,
+    SOURCE,
+    TARGET,
+    Dataset,
+    Request,
+    Shard,
+    check_input,
+    file_input,
+    open_dataset,
+    side_roles,
+)
+from pipelines.datasets.work import Work, begin
+from pipelines.mine.edges import Direction, GraphShard, Sides
+from pipelines.mine.mine_settings import MineSettings
+from pipelines.mine.pair_shards import TextShard, text_shards
+
+VERSION = "1"  # to be raised with every change of the code that changes pairs
+DIRECTION: dict[str, Direction] = {SOURCE: "forward", TARGET: "backward"}
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The datasets of a mine; of each side the corpus, and the probes where there are any."""
+
+    graph: Dataset
+    source: tuple[Dataset, ...]
+    target: tuple[Dataset, ...]
+
+    @property
+    def sides(self) -> list[tuple[str, tuple[Dataset, ...]]]:
+        return [(SOURCE, self.source), (TARGET, self.target)]
+
+
+@dataclass(frozen=True)
+class MinePlan:
+    """Handed from step to step, so that no worker reads a manifest again; nothing is to do where it is complete."""
+
+    settings: MineSettings
+    work: Work
+    complete: bool
+    sides: Sides
+    source_texts: tuple[TextShard, ...]
+    target_texts: tuple[TextShard, ...]
+    languages: tuple[str | None, str | None]
+
+    @property
+    def graph_shards(self) -> list[GraphShard]:
+        return [*self.sides.forward, *self.sides.backward]
+
+
+def open_corpora(settings: MineSettings) -> Corpora:
+    """The datasets of the settings; a graph of other sentences is refused."""
+    graph = open_dataset(settings.graph, "graph")
+    found = Corpora(
+        graph,
+        tuple(open_dataset(url, "sentences") for url in settings.source),
+        tuple(open_dataset(url, "sentences") for url in settings.target),
+    )
+    for side, sentences in found.sides:
+        roles = side_roles(side, len(sentences))
+        given = [entry for entry in graph.manifest.request.inputs if entry.role in side_roles(side, 2)]
+        if [entry.role for entry in given] != roles:
+            raise InputError(
+                f"{graph.url} was made of {len(given)} datasets of the {side}, but {len(roles)} of sentences are given"
+            )
+        for entry, dataset in zip(given, sentences, strict=True):
+            vectors = open_dataset(graph.input_url(entry), "vectors")
+            check_input(graph, vectors)
+            check_input(vectors, dataset)
+    return found
+
+
+def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
+    inputs = [corpora.graph.as_input(GRAPH, settings.out)]
+    for side, datasets in corpora.sides:
+        roles = side_roles(side, len(datasets))
+        inputs += [dataset.as_input(role, settings.out) for role, dataset in zip(roles, datasets, strict=True)]
+    if settings.threshold.gold is not None:
+        inputs.append(file_input(settings.threshold.gold, GOLD))
+    configuration = settings.model_dump(
+        mode="json",
+        exclude={"graph": True, "source": True, "target": True, "out": True, "one_worker_edges": True}
+        | {"threshold": {"gold"}},  # which is an input: its content decides
+    )
+    versions = {"mine": VERSION}
+    if settings.filters.language is not None:
+        versions["language id"] = model_version()
+    return Request(kind="pairs", configuration=configuration, inputs=inputs, versions=versions)
+
+
+def start(settings: MineSettings) -> Work | Dataset:
+    """The state of the output folder."""
+    return begin(settings.out, mine_request(settings, open_corpora(settings)))
+
+
+def make_plan(settings: MineSettings) -> MinePlan:
+    """Everything that the steps need to know."""
+    corpora = open_corpora(settings)
+    work = begin(settings.out, mine_request(settings, corpora))
+    complete = isinstance(work, Dataset)
+    return MinePlan(
+        settings,
+        Work(work.url, work.manifest.request) if isinstance(work, Dataset) else work,
+        complete,
+        Sides(*(_graph_shards(corpora.graph, DIRECTION[side], datasets) for side, datasets in corpora.sides)),
+        tuple(text_shards(corpora.source[0])),
+        tuple(text_shards(corpora.target[0])),
+        (_language(corpora.source[0]), _language(corpora.target[0])),
+    )
+
+
+def _graph_shards(graph: Dataset, direction: Direction, sentences: tuple[Dataset, ...]) -> list[GraphShard]:
+    """The shards of a direction with the ids that each covers, known from the sentences."""
+    covered: list[Shard] = [shard for dataset in sentences for shard in dataset.shards]
+    first, found = 0, []
+    for number, (shard, of_text) in enumerate(zip(graph.shards_of(direction), covered, strict=True)):
+        end = first + of_text.rows
+        found.append(GraphShard(direction, number, graph.place(shard), shard.checksum, first, end))
+        first = end
+    return found
+
+
+def _language(sentences: Dataset) -> str | None:
+    read = sentences.manifest.request.configuration.get("read")
+    return str(read["lang"]) if isinstance(read, dict) else None
