@@ -163,7 +163,15 @@ def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> C
     except (SafetensorError, RuntimeError, KeyError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"{path / WEIGHTS} is corrupt or belongs to another model ({reason}); copy it again") from None
-    return Checkpoint(model.eval(), text, settings, json.loads((path / METRICS).read_text()), fingerprint)
+    return Checkpoint(model.eval(), text, settings, read_metrics(path), fingerprint)
+
+
+def read_metrics(folder: Path) -> dict[str, float]:
+    """What was measured of an encoder when it was written."""
+    try:
+        return dict(json.loads((folder / METRICS).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"{folder / METRICS}: missing or damaged; copy the checkpoint again") from None
 
 
 def _read_settings(path: Path) -> CheckpointSettings:

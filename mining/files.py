@@ -197,6 +197,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
+        _share(temporary)
         if path.is_dir():
             _swap_folders(temporary, path)
         else:
@@ -210,6 +211,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+
+
+def _share(path: Path) -> None:
+    """The mode that any new file gets: safetensors makes files that only their owner can read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        if file.is_file():
+            file.chmod(0o666 & ~mask)
 
 
 def _swap_folders(temporary: Path, folder: Path) -> None:

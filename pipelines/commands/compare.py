@@ -35,8 +35,10 @@ def command(
     from rich.console import Console
 
     from encoder.settings import load_settings
+    from pipelines.commands.places import require_folder
     from pipelines.evaluation.comparison import CompareSettings, compare, table, write_reports
 
+    require_folder(str(out))
     overrides = list(set_ or [])
     if minutes is not None:
         overrides.append(f"minutes={minutes}")

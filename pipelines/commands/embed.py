@@ -33,10 +33,12 @@ def command(
     """
     quiet_beam()
     from encoder.settings import validate_settings
+    from pipelines.commands.places import require_folder
     from pipelines.commands.prepare import summarise
     from pipelines.embed.vector_stage import EmbedSettings, embed
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
+    require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [sentences, encoder, out])
     tree = {"sentences": sentences, "encoder": encoder, "out": out, "dtype": dtype, "device": device}

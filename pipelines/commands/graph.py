@@ -28,10 +28,12 @@ def command(
     quiet_beam()
     from encoder.settings import validate_settings
     from pipelines.commands.mine import show
+    from pipelines.commands.places import require_folder
     from pipelines.graph.graph_settings import GraphSettings
     from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
+    require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [source, target, out])
     tree = {"source": [source], "target": [target], "out": out, "k": k, "mode": mode, "device": device}

@@ -35,12 +35,14 @@ def command(
     from rich.console import Console
 
     from encoder.settings import load_settings
+    from pipelines.commands.places import require_folder
     from pipelines.loop.engine import run_loop
     from pipelines.loop.loop_settings import LoopSettings
     from pipelines.loop.table import table, write_table
     from pipelines.report import write_report
     from pipelines.runners.runner import load_runner
 
+    require_folder(str(out))
     settings = load_settings(LoopSettings, config, set_ or [])
     console = Console(stderr=True)
     progress = _Progress(console)

@@ -88,7 +88,7 @@ def command(
 
     from mining.errors import InputError
     from mining.paths import expand
-    from pipelines.commands.places import check_places
+    from pipelines.commands.places import check_places, require_folder
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.pair_export import export_pairs, written_files
     from pipelines.runners.runner import load_runner, require_reachable
@@ -112,6 +112,7 @@ def command(
     )
     others = [*filter(None, [settings.threshold.gold, settings.seed])]
     require_reachable(where, [*outputs, *others])
+    require_folder(settings.work)
     check_places(outputs, expand([*settings.source.inputs, *settings.target.inputs, *others]))
     console = Console(stderr=True)
     result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -38,3 +39,15 @@ def identity(url: str) -> str:
         return str(Path(local).resolve())
     filesystem, path = resolve(url)
     return str(filesystem.unstrip_protocol(path))
+
+
+def require_folder(url: str) -> None:
+    """Refuse a file where a folder will be written, and a place where none can be."""
+    local = local_path(url)
+    if local is None:
+        return
+    nearest = next(path for path in [Path(local), *Path(local).parents] if path.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{url}: {nearest} is a file; a folder is needed")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{url}: cannot be written (no permission in {nearest})")

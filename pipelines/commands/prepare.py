@@ -45,6 +45,7 @@ def command(
 
     logging.getLogger().setLevel(logging.ERROR)  # Beam warns of optional packages when it is imported
     from encoder.settings import validate_settings
+    from pipelines.commands.places import require_folder
     from pipelines.prepare.sentence_stage import PrepareSettings, prepare
     from pipelines.runners.runner import load_runner, require_reachable
 
@@ -61,6 +62,7 @@ def command(
         "memory_mb": memory_mb,
     }
     settings = validate_settings(PrepareSettings, tree, "prepare")
+    require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [*inputs, out])
     summarise(prepare(settings, where, quiet=False))

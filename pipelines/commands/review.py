@@ -17,7 +17,7 @@ def command(
         float | None, typer.Option(help="The precision that the threshold shall reach; 0.9, or as before, unless told.")
     ] = None,
     sample: Annotated[int, typer.Option(help="Pairs to mark; fixed when the review begins.", min=10)] = 200,
-    port: Annotated[int, typer.Option(help="Port of the page on this machine; 0 takes any.")] = 0,
+    port: Annotated[int, typer.Option(help="Port of the page on this machine; 0 takes any.", min=0, max=65535)] = 0,
 ) -> None:
     """Mark sampled pairs right or wrong on a local web page: y, n, s to skip, u to undo.
 

@@ -31,7 +31,9 @@ def command(
     from encoder.settings import load_settings
     from encoder.training.settings import TrainSettings
     from encoder.training.watched import train_watched
+    from pipelines.commands.places import require_folder
 
+    require_folder(str(out))
     overrides = list(set_ or [])
     if minutes is not None:
         overrides += ["limits.steps=null", "limits.epochs=null", f"limits.minutes={minutes}"]

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 from safetensors import SafetensorError, safe_open
 
-from encoder.checkpoint import CONFIG, FINGERPRINT, METRICS, CheckpointSettings, content_fingerprint
+from encoder.checkpoint import CONFIG, FINGERPRINT, CheckpointSettings, content_fingerprint, read_metrics
 from encoder.settings import validate_settings
 from mining.errors import InputError
 from pipelines.datasets.manifest import flat
@@ -40,7 +40,7 @@ def describe_ours(folder: Path) -> Description:
         ("parameters", _parameters(folder)),
         ("languages", ", ".join(settings.languages) or "as the tokenizer"),
         *((f"model.{key}", str(value)) for key, value in flat(settings.model.model_dump(mode="json")).items()),
-        *((name, f"{value:.4g}") for name, value in _json(folder / METRICS).items()),
+        *((name, f"{value:.4g}") for name, value in read_metrics(folder).items()),
     ]
     return Description("twinlode encoder", facts)
 

@@ -73,6 +73,7 @@ DAMAGE = {
     "missing weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
     "missing subwords": (lambda folder: (folder / "sentencepiece.model").unlink(), "sentencepiece.model is missing"),
     "missing config": (lambda folder: (folder / "config.yaml").unlink(), "config.yaml is missing"),
+    "truncated metrics": (rewrite("metrics.json", lambda b: b[:5]), "metrics.json: missing or damaged"),
     "no subword model": (rewrite("sentencepiece.model", lambda b: b"junk", refresh=True), "not a SentencePiece model"),
 }
 

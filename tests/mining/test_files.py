@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import fsspec
@@ -161,6 +162,17 @@ def test_atomic_path(tmp_path: Path, there: bool, folder: bool) -> None:
         fill(temporary, "new")
     assert (target / "inside" if folder else target).read_text() == "new"
     assert list(target.parent.iterdir()) == [target]
+
+
+def test_atomic_path_is_readable_by_others_as_the_umask_says(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        with files.atomic_path(tmp_path / "folder") as temporary:
+            temporary.mkdir()
+            (temporary / "private").touch(0o600)
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "folder" / "private").stat().st_mode & 0o777 == 0o644
 
 
 def test_equal_content_makes_equal_files(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.commands.places import check_places
+from pipelines.commands.places import check_places, require_folder
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,23 @@ def test_other_names_are_fine_and_nothing_is_left(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     check_places(["p.tsv", "p-*.tsv", "new/q.tsv"], ["d.tsv"])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a file", "a file/inside", "a file/deep/inside"])
+def test_a_file_is_no_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a file").touch()
+    with pytest.raises(InputError, match=r"a file is a file; a folder is needed"):
+        require_folder(str(tmp_path / name))
+
+
+def test_folders_may_be_new(tmp_path: Path) -> None:
+    require_folder(str(tmp_path))
+    require_folder(str(tmp_path / "new" / "folder"))
+    require_folder("memory://anything")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write everywhere
+    with pytest.raises(InputError, match=r"cannot be written \(no permission in"):
+        require_folder(str(tmp_path / "new"))
