@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from encoder.settings import Settings
 from mining.errors import InputError
+from pipelines.evaluation.alignments import Align
 from pipelines.evaluation.benchmark import Result, Score, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.classify import Classify
@@ -38,7 +39,8 @@ Entry = Annotated[
     | PurityOfClusters
     | LangidProbe
     | PawsX
-    | HubnessOfSpace,
+    | HubnessOfSpace
+    | Align,
     Field(discriminator="benchmark"),
 ]
 NAMES = (
@@ -53,6 +55,7 @@ NAMES = (
     "langid-probe",
     "paws",
     "hubness",
+    "align",
 )
 
 
