@@ -131,12 +131,12 @@ def _work_beside(out: str) -> str:
 def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
     """The threshold of a review in place of every other; the probe pairs of that mine stay in its graph."""
     from mining.errors import InputError
-    from pipelines.mine.review_result import reviewed_threshold
+    from pipelines.mine.work_folder import reviewed_threshold
 
     if {"threshold.at_least", "threshold.top", "threshold.gold"} & chosen.keys():
         raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
     kept = {at: value for at, value in chosen.items() if at != "threshold.precision"}
-    return kept | {"threshold.at_least": reviewed_threshold(review), "pairs": "pairs-reviewed"}
+    return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
 
 
 def _summarise(result: JobResult, written: int, out: str) -> None:

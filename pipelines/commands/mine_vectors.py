@@ -24,7 +24,6 @@ from pipelines.commands.options import (
     RetrievalOption,
     SeedPairsOption,
     ThreadsOption,
-    ThresholdFromOption,
     ThresholdOption,
     TopOption,
     read_filters,
@@ -62,7 +61,6 @@ def command(
         str | None, typer.Option(help="Vectors of the seed sources, unless the seed stands in the texts.")
     ] = None,
     seed_tgt_vectors: Annotated[str | None, typer.Option(help="Vectors of the seed targets.")] = None,
-    threshold_from: ThresholdFromOption = None,
     search: Annotated[str, typer.Option(help="exact, approximate, or auto: exact up to 10^12 comparisons.")] = "auto",
     memory: Annotated[str, typer.Option(help="Memory to use besides mapped files.")] = "4GiB",
     device: DeviceOption = "auto",
@@ -95,12 +93,9 @@ def command(
     from mining.errors import InputError
     from mining.miner import MineSettings, build_graph, mine_sides, plant_probes
     from mining.pair_formats import format_of, write_pairs
-    from pipelines.mine.review_result import reviewed_threshold
 
-    if sum(choice is not None for choice in (threshold, top, gold, target_precision, threshold_from)) > 1:
-        raise InputError("give only one of --threshold, --top, --gold, --target-precision and --threshold-from")
-    if threshold_from is not None:
-        threshold = reviewed_threshold(threshold_from)
+    if sum(choice is not None for choice in (threshold, top, gold, target_precision)) > 1:
+        raise InputError("give only one of --threshold, --top, --gold and --target-precision")
     if (seed_pairs is None) != (target_precision is None):
         raise InputError("--target-precision and --seed-pairs go together: the seed calibrates the threshold")
     if curve is not None and gold is None and target_precision is None:

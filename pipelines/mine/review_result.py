@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from mining.errors import InputError
 from pipelines.datasets.manifest import join, read_model, write_model
 
 REVIEW = "review.json"
@@ -49,16 +46,3 @@ class ReviewResult(BaseModel):
         """The review of these very pairs; one of other pairs says nothing about them."""
         found = read_model(join(folder, REVIEW), cls)
         return found if found is not None and found.pairs == pairs else None
-
-
-def reviewed_threshold(url: str) -> float:
-    """The threshold in a `review.json`."""
-    result = read_model(url, ReviewResult)
-    if result is None:
-        raise InputError(f"{url}: no such file; `twinlode review WORKDIR` makes it")
-    if result.threshold is None or not math.isfinite(result.threshold):
-        raise InputError(
-            f"{url}: no threshold reaches the precision {result.wanted:g} by the marks so far; mark more pairs or "
-            "want less"
-        )
-    return result.threshold

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from mining.errors import InputError
@@ -18,6 +19,7 @@ from pipelines.datasets.manifest import (
     join,
     open_dataset,
     probes_of,
+    read_model,
 )
 from pipelines.mine.review_result import ReviewResult
 from pipelines.mine.score_curve import ScoreCurve
@@ -151,3 +153,18 @@ def _gold(pairs: Dataset, folder: str) -> str | None:
     over = demo.rpartition("/")[0] or "."  # the round of a demo is a folder in it
     known = (*named, *(join(place, "mine", own, GOLD_FILE) for place in (demo, over)))
     return next((url for url in known if exists(url)), None)
+
+
+def reviewed_threshold(review: str, workdir: str) -> float:
+    """The threshold in the `review.json` of a mine in this work folder."""
+    result = read_model(review, ReviewResult)
+    if result is None:
+        raise InputError(f"{review}: no such file; `twinlode review WORKDIR` makes it")
+    if result.pairs not in {mine.pairs.fingerprint for mine in find_mines(workdir)}:
+        raise InputError(f"{review}: this is the review of another mine than those in {workdir}")
+    if result.threshold is None or not math.isfinite(result.threshold):
+        raise InputError(
+            f"{review}: no threshold reaches the precision {result.wanted:g} by the marks so far; mark more pairs or "
+            "want less"
+        )
+    return result.threshold

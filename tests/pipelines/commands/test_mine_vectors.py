@@ -261,8 +261,6 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"memory": "100kB"}, ["raise --memory"]),
         ({"device": "foo"}, ["device", "'cuda'"]),
         ({"threshold": "nan"}, ["threshold"]),
-        ({"threshold_from": "none.json"}, ["none.json: no such file"]),
-        ({"threshold_from": "none.json", "top": "5"}, ["only one of"]),
         ({"seed_pairs": "a.txt"}, ["--target-precision and --seed-pairs go together"]),
         ({"out": "pairs.tmx"}, ["pairs.tmx", "--src-lang"]),
         ({"out": "new/pairs.tsv", "candidates": "new/all.foo"}, ["new/all.foo"]),

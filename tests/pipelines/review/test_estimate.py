@@ -1,13 +1,15 @@
 """Precision from marks: bands are weighed, bounds hold, and a threshold follows."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from mining.errors import InputError
-from pipelines.mine.review_result import ReviewCurve, ReviewResult, reviewed_threshold
+from pipelines.mine import work_folder
+from pipelines.mine.review_result import ReviewCurve, ReviewResult
 from pipelines.report.bands import score_bands
 from pipelines.review.estimate import Marked, estimate, precision_curve, wilson
 from pipelines.review.marks import Verdict
@@ -84,13 +86,20 @@ def test_wilson_interval_is_that_of_the_textbook() -> None:
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-4)
 
 
-def test_a_threshold_is_read_from_a_review(tmp_path: Path) -> None:
+def test_a_threshold_is_read_from_the_review_of_a_mine_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = SimpleNamespace(pairs=SimpleNamespace(fingerprint="f"))
+    monkeypatch.setattr(work_folder, "find_mines", lambda workdir: [mine])
     url = str(tmp_path / "review.json")
     with pytest.raises(InputError, match="no such file; `twinlode review"):
-        reviewed_threshold(url)
+        work_folder.reviewed_threshold(url, "work")
     result = ReviewResult(pairs="f", right=3, wrong=4, skipped=0, wanted=0.9, threshold=None, curve=EMPTY)
     result.write(str(tmp_path))
     with pytest.raises(InputError, match=r"no threshold reaches the precision 0\.9"):
-        reviewed_threshold(url)
+        work_folder.reviewed_threshold(url, "work")
     result.model_copy(update={"threshold": 1.25}).write(str(tmp_path))
-    assert reviewed_threshold(url) == 1.25
+    assert work_folder.reviewed_threshold(url, "work") == 1.25
+    result.model_copy(update={"threshold": 1.25, "pairs": "g"}).write(str(tmp_path))
+    with pytest.raises(InputError, match="the review of another mine than those in work"):
+        work_folder.reviewed_threshold(url, "work")
