@@ -44,10 +44,10 @@ def hold_out(store: Store, wanted: int, share: float = 0.0) -> HeldOut:
     else:
         apart = [source.pairs for source in store.sources]
         limits = [int(len(pairs) * _MOST) for pairs in apart]
-    shares = _shares(limits, wanted)
+    counts = shares(limits, wanted)
     parts = [
         pairs[permute(np.arange(count), len(pairs), number)]
-        for number, (pairs, count) in enumerate(zip(apart, shares, strict=True))
+        for number, (pairs, count) in enumerate(zip(apart, counts, strict=True))
     ]
     pairs = np.concatenate([_NONE, *parts])
     unseen = np.concatenate([_NONE, *apart]) if share else pairs
@@ -69,11 +69,11 @@ def _chosen(store: Store, source: PairSource, share: float) -> np.ndarray:
     return np.flatnonzero(store.texts[english].view(np.uint64) % np.uint64(_PARTS) < round(share * _PARTS))
 
 
-def _shares(limits: Sequence[int], wanted: int) -> list[int]:
+def shares(limits: Sequence[int], wanted: int) -> list[int]:
     """At most `limits`, equal otherwise, `wanted` in sum where possible."""
-    shares = [0] * len(limits)
+    parts = [0] * len(limits)
     left = wanted
     for done, number in enumerate(np.argsort(limits, kind="stable")):
-        shares[number] = min(limits[number], left // (len(limits) - done))
-        left -= shares[number]
-    return shares
+        parts[number] = min(limits[number], left // (len(limits) - done))
+        left -= parts[number]
+    return parts

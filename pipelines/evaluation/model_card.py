@@ -1,0 +1,88 @@
+"""The model card of the default encoder, in the form that Hugging Face reads."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from encoder.default.language_card import Card
+from encoder.training.settings import TrainSettings
+
+# Corpora by the parts of their paths: what they are, and their licence.
+_CORPORA = {
+    "tatoeba": ("Tatoeba, short everyday sentences", "CC-BY 2.0"),
+    "tatoeba_pivot": ("Tatoeba, translations of translations", "CC-BY 2.0"),
+    "europarl7": ("European Parliament, seven languages", "EP reuse policy"),
+    "lohelp": ("LibreOffice help", "MPL-2.0"),
+    "libreoffice": ("LibreOffice user interface and help", "MPL-2.0 / LGPL"),
+    "pydocs": ("Python documentation", "CC0 / PSF"),
+    "freebsd": ("FreeBSD documentation", "FreeBSD"),
+    "freeciv": ("Freeciv, a game", "GPL"),
+    "widelands": ("Widelands, a game", "GPL"),
+    "quran": ("translations of the Quran", "CC-BY"),
+    "mdn": ("MDN Web Docs", "CC-BY-SA"),
+    "k8s": ("Kubernetes documentation", "CC-BY 4.0"),
+}
+
+
+def write_model_card(path: Path, card: Card, settings: TrainSettings) -> None:
+    path.write_text(_head(card) + _body(card, settings) + _languages(card), encoding="utf-8")
+
+
+def _head(card: Card) -> str:
+    languages = "\n".join(f"- {lang}" for lang in sorted(card.trained))
+    tags = "\n".join(f"- {tag}" for tag in ("sentence-similarity", "feature-extraction", "bitext-mining", "twinlode"))
+    return (
+        f"---\nlanguage:\n{languages}\nlicense: apache-2.0\nlibrary_name: twinlode\n"
+        f"pipeline_tag: sentence-similarity\ntags:\n{tags}\n---\n\n"
+    )
+
+
+def _body(card: Card, settings: TrainSettings) -> str:
+    model = settings.model.model_dump()
+    corpora = [PurePosixPath(corpus.path) for corpus in settings.data.corpora]
+    names = [path.parent.name if "*" in path.name else path.name.split(".")[0] for path in corpora]
+    rows = "\n".join(f"| {name} | {' | '.join(_CORPORA[name])} |" for name in names)
+    return f"""# {card.name}
+
+Sentence vectors in {len(card.trained)} languages for mining, cleaning and aligning translations: the encoder that
+`twinlode` uses when none is named. Fingerprint `{card.fingerprint}`.
+
+    from encoder import Encoder
+    vectors = Encoder.load().encode(["Guten Morgen."], lang="de")
+
+## How it was made
+A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of hashed pairs of subwords
+({model["bigrams"]:,} buckets), words ({model["words"]:,}) and 3- and 4-grams of romanised words
+({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained from nothing on one CPU core by contrastive
+learning with an additive margin and lexical hard negatives (EMS), then held as product codes:
+
+    twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
+    python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default
+
+{settings.evaluation.share:.0%} of the English sentences, with their translations, were never trained on; vectors of
+some of them are the probe pairs in `probes.safetensors`.
+
+| corpus | what | licence |
+|---|---|---|
+{rows}
+
+## Limits
+- Text unlike the above (news, speech, medicine) is found less well, and names of rare spelling are missed.
+- Negation, numbers and who did what to whom hardly change a vector: look at pairs before you rely on them.
+- Languages at the end of the table were learned from software help alone. A language that is not in the table was never
+  trained on; `encoder.default.status("xx")` says what is known of one.
+- Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks.
+
+"""
+
+
+def _languages(card: Card) -> str:
+    lines = ["## Languages", "P@1 with English, both directions, on text that was not trained on.", ""]
+    lines += ["| language | pairs with English | P@1 | of | lines |", "|---|---|---|---|---|"]
+    for lang, pairs in sorted(card.trained.items(), key=lambda item: -item[1]):
+        if lang == "en":
+            continue
+        figure = card.figures.get(lang)
+        told = f"{figure.precision:.1f} | {figure.benchmark} | {figure.sentences}" if figure else "not measured | |"
+        lines.append(f"| {lang} | {pairs:,} | {told} |")
+    return "\n".join(lines) + "\n"

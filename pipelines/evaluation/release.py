@@ -1,0 +1,133 @@
+"""The files of the default encoder, out of a finished training run: weights, probe vectors, card and model card.
+
+python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+
+from encoder import Encoder
+from encoder.checkpoint import file_hash
+from encoder.data.heldout import held_pairs
+from encoder.data.store import Store
+from encoder.default.folder import MODEL
+from encoder.default.language_card import CARD, Card, Figure
+from encoder.default.probe_choice import choose_probes, held_out_pairs
+from encoder.default.probe_vectors import PROBES, ProbeVectors, write_probes
+from encoder.languages import canonical
+from encoder.quantization import quantize_encoder
+from encoder.settings import validate_settings
+from encoder.tokens import Tokens
+from encoder.training.session import BEST
+from encoder.training.settings import TrainSettings
+from encoder.training.state import STATE_FILE, read_facts
+from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.model_card import write_model_card
+from pipelines.evaluation.samples import Sample
+from pipelines.evaluation.sources import EncodedTexts
+from pipelines.evaluation.tatoeba import Tatoeba
+
+_MOST_HELD_OUT = 1000  # pairs of a language's held-out figure
+_FEWEST_HELD_OUT = 20
+# The parts of a path by which a corpus is told to be of a domain; anything else is documentation.
+_DOMAINS = {"tatoeba": "everyday", "tatoeba_pivot": "everyday", "europarl7": "parliament"} | dict.fromkeys(
+    ("quran", "freeciv", "widelands"), "other"
+)
+
+
+def release(run: Path, data: Path, out: Path, *, version: int, quota: int) -> Card:
+    """Write `model/`, `probes.safetensors`, `card.json` and the model card into `out`."""
+    facts = read_facts(run / STATE_FILE)
+    settings = validate_settings(TrainSettings, facts["settings"], str(run / STATE_FILE))
+    store = Store(Path(settings.data.cache or run / "data") / facts["data"])
+    held = held_pairs(store, settings.evaluation.share)
+    quantize_encoder(str(run / BEST), out / MODEL)
+    encoder = Encoder.load(out / MODEL)
+    domains = [domain_of(corpus.path) for corpus in settings.data.corpora]
+    write_probes(out / PROBES, probe_vectors(encoder, store, held, domains, quota))
+    figures = held_out_figures(encoder, store, held)
+    for name in ("lowresource", "tatoeba-v1"):  # the better one last
+        figures |= benchmark_figures(encoder, data / "eval" / name, "UDHR" if name == "lowresource" else "Tatoeba")
+    card = Card(
+        name=f"twinlode-{len(store.languages)}/{version}",
+        fingerprint=encoder.fingerprint,
+        probes=file_hash(out / PROBES),
+        trained=pairs_by_language(store),
+        figures=dict(sorted(figures.items())),
+    )
+    (out / CARD).write_text(card.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_model_card(out / MODEL / "README.md", card, settings)
+    return card
+
+
+def domain_of(path: str) -> str:
+    name = PurePosixPath(path)
+    return _DOMAINS.get(name.parent.name, _DOMAINS.get(name.name.split(".")[0], "documentation"))
+
+
+def probe_vectors(
+    encoder: Encoder, store: Store, held: Sequence[np.ndarray], domains: Sequence[str], quota: int
+) -> ProbeVectors:
+    chosen = choose_probes(store, held, domains, quota)
+    vectors = encoder.encode_tokens(sentences_of(store, chosen.sentences), normalise=True)
+    return ProbeVectors(vectors, chosen.language.astype(np.uint8), chosen.group, store.languages)
+
+
+def sentences_of(store: Store, rows: np.ndarray) -> Tokens:
+    return Tokens(store.ids, store.offsets).take(rows)
+
+
+def held_out_figures(encoder: Encoder, store: Store, held: Sequence[np.ndarray]) -> dict[str, Figure]:
+    """P@1 of each language's own held-out pairs among each other."""
+    figures = {}
+    for lang in store.languages:
+        pairs = held_out_pairs(store, held, lang)[:_MOST_HELD_OUT]
+        if len(pairs) < _FEWEST_HELD_OUT:
+            continue
+        left, right = (encoder.encode_tokens(sentences_of(store, pairs[:, side]), normalise=True) for side in (0, 1))
+        cosines, rows = left @ right.T, np.arange(len(pairs))
+        hits = (cosines.argmax(1) == rows).mean() + (cosines.argmax(0) == rows).mean()
+        figures[lang] = Figure(benchmark="held-out", precision=round(50 * float(hits), 1), sentences=len(pairs))
+    return figures
+
+
+def benchmark_figures(encoder: Encoder, folder: Path, benchmark: Literal["Tatoeba", "UDHR"]) -> dict[str, Figure]:
+    """P@1 of every language of a folder; of several files of one language, that of the longest."""
+    outcome = Tatoeba().run(EncodedTexts(encoder, str(folder)), DataFolder(folder))
+    figures: dict[str, Figure] = {}
+    for score in outcome.scores:
+        if score.metric != "P@1" or not isinstance(score.sample, Sample):  # of one direction, or an average
+            continue
+        lang, (lines,) = canonical(score.dataset), score.sample.sizes()
+        if lang not in figures or figures[lang].sentences < lines:
+            figures[lang] = Figure(benchmark=benchmark, precision=round(score.value, 1), sentences=lines)
+    return figures
+
+
+def pairs_by_language(store: Store) -> dict[str, int]:
+    totals = dict.fromkeys(store.languages, 0)
+    for source in store.sources:
+        if "en" in source.langs:
+            totals[next(lang for lang in source.langs if lang != "en")] += len(source.pairs)
+    return totals
+
+
+def main(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished `twinlode train configs/default.yaml`.")],
+    data: Annotated[Path, typer.Option(help="Folder with eval/tatoeba-v1 and eval/lowresource.")],
+    out: Annotated[Path, typer.Option(help="The package folder, encoder/default.")],
+    version: Annotated[int, typer.Option(help="Of this encoder.")] = 1,
+    quota: Annotated[int, typer.Option(help="Probe pairs of each language with English.")] = 200,
+) -> None:
+    card = release(run, data, out, version=version, quota=quota)
+    print(card.name, card.fingerprint)
+
+
+if __name__ == "__main__":
+    typer.run(main)
