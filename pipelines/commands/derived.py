@@ -51,7 +51,8 @@ def with_settings(model: type[BaseModel], options: Mapping[str, Keys]) -> Callab
 
         def command(**given: Any) -> None:
             values = {name: given.pop(name) for name in options}
-            chosen = {at: value for name, value in values.items() if value is not None for at in options[name].keys}
+            asked = {name: value for name, value in values.items() if value is not None and value is not False}
+            chosen = {at: value for name, value in asked.items() for at in options[name].keys}
             function(**given, **{CHOSEN: chosen})
 
         command.__doc__, command.__module__ = function.__doc__, function.__module__
@@ -108,8 +109,11 @@ def _field(model: type[BaseModel], at: str) -> FieldInfo:
 
 
 def _parameter(name: str, field: FieldInfo, flags: Sequence[str]) -> inspect.Parameter:
-    """A string whatever the field is: the settings validate it, with one sentence for every kind of mistake."""
+    """A switch, or a string: the settings validate it, with one sentence for every kind of mistake."""
     flag = f"--{name.replace('_', '-')}"
+    if field.annotation is bool:
+        switch = Annotated[bool, typer.Option(flag, *flags, help=_help(field), show_default=False)]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=switch)
     option = typer.Option(flag, *flags, help=_help(field), metavar=_kind(field.annotation), show_default=False)
     annotation = Annotated[str | None, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -119,7 +123,7 @@ def _help(field: FieldInfo) -> str:
     text = field.description or ""
     text = f"{text[:1].upper()}{text[1:]}."
     default = field.default
-    if default is None or default is PydanticUndefined:
+    if default is None or default is False or default is PydanticUndefined:
         return text
     return f"{text} Default: {default.value if isinstance(default, Enum) else default}."
 

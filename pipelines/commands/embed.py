@@ -13,6 +13,7 @@ from pipelines.commands.options import (
     RunnerOption,
     RunnerSetOption,
     ThreadsOption,
+    TrustOption,
 )
 from pipelines.runners.quiet import quiet_beam
 
@@ -24,6 +25,7 @@ def command(
     dtype: DtypeOption = "float32",
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
+    trust_remote_code: TrustOption = False,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
 ) -> None:
@@ -42,5 +44,5 @@ def command(
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [sentences, encoder, out])
     tree = {"sentences": sentences, "encoder": encoder, "out": out, "dtype": dtype, "device": device}
-    options = tree | {"threads": threads, "accelerator": accelerator_of(where)}
+    options = tree | {"threads": threads, "trust_remote_code": trust_remote_code, "accelerator": accelerator_of(where)}
     summarise(embed(validate_settings(EmbedSettings, options, "embed"), where, quiet=False))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipelines.commands.options import TrustOption
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,7 +29,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="Checkpoint, Hugging Face or sentence-transformers folder or hub id, or a folder of vectors: X.npy or "
-            "X.arrow for each text file X. Repeat it to compare."
+            "X.arrow for each text file X. Repeat it to compare. Default: the encoder that comes with twinlode."
         ),
     ] = None,
     write_texts: Annotated[
@@ -44,6 +46,7 @@ def command(
     ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    trust_remote_code: TrustOption = False,
 ) -> None:
     """Measure encoders on a benchmark, or on a suite of them.
 
@@ -54,6 +57,7 @@ def command(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from encoder import default
     from mining.errors import InputError
     from pipelines.evaluation.result_tables import write_json, write_markdown
     from pipelines.evaluation.sources import load_source
@@ -64,8 +68,9 @@ def command(
     if write_texts is not None and not encoder:
         _write_texts(console, suite, data, write_texts)
         return
-    if write_texts is not None or not encoder:
-        raise InputError("give --encoder, once or more, or else --write-texts")
+    if write_texts is not None:
+        raise InputError("--write-texts takes the place of --encoder; leave one of them out")
+    encoder = encoder or [str(default.model_folder())]
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("loading", total=None)
@@ -79,7 +84,7 @@ def command(
             bar.console.print(doing["now"])
             bar.update(task, description=doing["now"])
 
-        sources = [load_source(path, encoding, device) for path in encoder]
+        sources = [load_source(path, encoding, device, trust_remote_code=trust_remote_code) for path in encoder]
         report = run_suite(suite, sources, data, running)
     _summarise(Console(), report)
     if json is not None:

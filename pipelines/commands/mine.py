@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SIDES = ("source", "target")
 OPTIONS = {
     "encoder": key("encoder"),
+    "trust_remote_code": key("trust_remote_code"),
     "threshold": key("threshold.at_least"),
     "top": key("threshold.top"),
     "gold": key("threshold.gold"),

@@ -14,6 +14,9 @@ RunnerSetOption = Annotated[
     list[str] | None, typer.Option("--runner-set", help="Override a runner setting, such as processes=2.")
 ]
 EncoderOption = Annotated[str, typer.Option(help="Encoder: a folder, a URL, or a Hugging Face model.")]
+TrustOption = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the encoder.", show_default=False)
+]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of each worker; all cores unless told.")]
 DtypeOption = Annotated[str, typer.Option(help="Type of stored vectors: float32, or float16 for half the disk.")]

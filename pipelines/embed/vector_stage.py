@@ -60,6 +60,7 @@ class EmbedSettings(BaseModel):
     device: str = "auto"
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
+    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
 
 
 class EncoderFacts(NamedTuple):
@@ -133,7 +134,7 @@ class EmbedShard(beam.DoFn):
         self.shared = Shared()
 
     def setup(self) -> None:
-        load = partial(load_encoder, self.settings.encoder, self.settings.device, self.settings.threads)
+        load = partial(encoder_of, self.settings)
         self.use(self.shared.acquire(load, tag=self.facts.fingerprint))
 
     def use(self, encoder: Encoder) -> None:
@@ -274,7 +275,7 @@ def embed(
 
     `encoder` is that of the settings where the caller has it in memory.
     """
-    encoder = encoder or load_encoder(settings.encoder, settings.device, settings.threads, runner)
+    encoder = encoder or encoder_of(settings, runner)
     facts = facts_of(encoder)
     work = start(settings, facts)
     if isinstance(work, Dataset):
@@ -310,10 +311,23 @@ class EmbedAll(beam.PTransform):
         return (pbegin | "Shards" >> beam.Create(self.shards) | "Embed" >> self.transform).vectors
 
 
-def load_encoder(path: str, device: str, threads: int | None, runner: Runner | None = None) -> Encoder:
+def load_encoder(
+    path: str,
+    device: str,
+    threads: int | None,
+    runner: Runner | None = None,
+    *,
+    trust_remote_code: bool = False,
+) -> Encoder:
     """The encoder to embed with; where the runner's machines do that, one to look at, which needs no device."""
     here = runner is None or isinstance(runner, RunnerSettings)
-    return Encoder.load(path, device=device if here else "cpu", threads=threads or core_count())
+    device = device if here else "cpu"
+    return Encoder.load(path, device, threads or core_count(), trust_remote_code=trust_remote_code)
+
+
+def encoder_of(settings: EmbedSettings, runner: Runner | None = None) -> Encoder:
+    trust = settings.trust_remote_code
+    return load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
 
 
 def describe_encoder(path: str) -> EncoderFacts:

@@ -116,7 +116,13 @@ class TextWriter:
         return np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
 
 
-def load_source(path: str, report: Report = lambda text, done, total: None, device: str = "auto") -> VectorSource:
+def load_source(
+    path: str,
+    report: Report = lambda text, done, total: None,
+    device: str = "auto",
+    *,
+    trust_remote_code: bool = False,
+) -> VectorSource:
     """A folder of vector files, or anything that `Encoder.load` takes."""
     folder = Path(path)
     if folder.is_dir() and not is_checkpoint(folder) and not (folder / "config.json").exists():
@@ -127,7 +133,7 @@ def load_source(path: str, report: Report = lambda text, done, total: None, devi
                 f"{path} is neither a checkpoint, a Hugging Face or sentence-transformers folder, nor a folder of "
                 "vectors (.npy or .arrow)"
             )
-    return EncodedTexts(Encoder.load(path, device=device), path, report)
+    return EncodedTexts(Encoder.load(path, device, trust_remote_code=trust_remote_code), path, report)
 
 
 def _truncation(encoder: Encoder) -> str:

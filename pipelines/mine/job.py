@@ -70,7 +70,8 @@ def _embed_sides(
     settings: JobSettings, sides: list[_Side], runner: Runner | None, quiet: bool, report: Callable[[str], None]
 ) -> None:
     """Sentences and vectors of both sides; the encoder is loaded once, and gone again when the graph begins."""
-    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner)
+    trust = settings.trust_remote_code
+    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
     for side in sides:
         report(f"prepare {side.name}")
         side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
@@ -104,7 +105,7 @@ def _prepare_settings(settings: JobSettings, side: _Side, encoder: Encoder) -> P
 
 
 def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | None) -> EmbedSettings:
-    common = settings.model_dump(include={"encoder", "dtype", "device", "threads"})
+    common = settings.model_dump(include={"encoder", "dtype", "device", "threads", "trust_remote_code"})
     out = f"{sentences.url}-vectors"
     return EmbedSettings(sentences=sentences.url, out=out, accelerator=accelerator_of(runner), **common)
 

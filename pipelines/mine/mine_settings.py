@@ -82,6 +82,7 @@ class JobSettings(BaseModel):
     source: SideSettings
     target: SideSettings
     encoder: str = Field(description="encoder: a folder, a URL, or a Hugging Face model")
+    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
     dtype: Literal["float32", "float16"] = Field(
         default="float32", description="type of stored vectors; float16 takes half the disk"

@@ -32,6 +32,7 @@ class Outer(BaseModel):
     right: Inner = Inner()
     colour: Colour = Field(default=Colour.red, description="its colour")
     limit: float | None = Field(default=None, allow_inf_nan=False, description="at most this")
+    strict: bool = Field(default=False, description="no mercy")
 
 
 OPTIONS = {
@@ -39,6 +40,7 @@ OPTIONS = {
     "shape": key("left.shape"),
     "colour": key("colour"),
     "limit": key("limit"),
+    "strict": key("strict"),
 }
 SEEN: list[Outer] = []
 
@@ -61,6 +63,7 @@ APP.command()(command)
         (["--how-large", "5", "--colour", "blue"], Outer(left=Inner(size=5), right=Inner(size=5), colour=Colour.blue)),
         (["--shape", "round", "--set", "right.size=7"], Outer(left=Inner(shape="round"), right=Inner(size=7))),
         (["--limit", "0.5", "--set", "limit=2"], Outer(limit=2)),
+        (["--strict"], Outer(strict=True)),
     ],
 )
 def test_options_become_settings(arguments: list[str], expected: Outer) -> None:
@@ -70,9 +73,9 @@ def test_options_become_settings(arguments: list[str], expected: Outer) -> None:
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("colour: blue\nleft: {size: 9, shape: square}\n")
+    (tmp_path / "c.yaml").write_text("colour: blue\nstrict: true\nleft: {size: 9, shape: square}\n")
     CliRunner().invoke(APP, ["x", "--config", str(tmp_path / "c.yaml"), "--size", "4"], catch_exceptions=False)
-    assert SEEN.pop() == Outer(left=Inner(size=4, shape="square"), right=Inner(size=4), colour=Colour.blue)
+    assert SEEN.pop() == Outer(left=Inner(size=4, shape="square"), right=Inner(size=4), colour=Colour.blue, strict=True)
 
 
 @pytest.mark.parametrize(

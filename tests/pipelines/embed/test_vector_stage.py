@@ -25,6 +25,7 @@ from pipelines.embed.vector_stage import (
     describe_encoder,
     embed,
     embed_table,
+    encoder_of,
     require_few_dead,
     survive,
 )
@@ -208,3 +209,11 @@ def test_missing_encoder_and_missing_sentences_are_sentences(folder: Path, tmp_p
         embed(EmbedSettings(sentences="x", encoder=str(tmp_path / "nowhere"), out="y"))
     with pytest.raises(InputError, match=r"has no manifest\.json"):
         embed(EmbedSettings(sentences=str(tmp_path), encoder=str(folder / "encoder"), out="y"))
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_code_of_an_encoder_is_trusted_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, trust: bool) -> None:
+    seen = []
+    monkeypatch.setattr(Encoder, "load", lambda path, *given, **options: seen.append((path, options)))
+    encoder_of(EmbedSettings(sentences="s", encoder="e", out="o", **({"trust_remote_code": True} if trust else {})))
+    assert seen == [("e", {"trust_remote_code": trust})]

@@ -155,7 +155,7 @@ def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tatoeba", "--write-texts", "there"], "give --encoder, once or more, or else --write-texts"),
+        (["tatoeba", "--write-texts", "there", "--encoder", "here"], "--write-texts takes the place of --encoder"),
         (["tatobea"], "no benchmark 'tatobea'; did you mean tatoeba?"),
         (["suite"], "a suite needs --config"),
         (["tatoeba", "--set", "languages=[xxx]"], "there is no tatoeba.xxx-eng.xxx"),
