@@ -102,7 +102,7 @@ def _write_bert(folder: Path, model: Transformer, text: TextEncoder) -> None:
     assert not unexpected and all(name.startswith("pooler.") for name in missing)
     bert.save_pretrained(folder)
     limit = min(text.settings.max_tokens, settings.positions)
-    standard_tokenizer(text.subword, text.settings.normalise, limit).save_pretrained(folder)
+    standard_tokenizer(text.subword, text.settings.normalize, limit).save_pretrained(folder)
     Head.plain(settings.dim, settings.pooling).write(folder, weights=True)
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit, "do_lower_case": False}))
 
@@ -136,7 +136,7 @@ def bert_weights(model: Transformer) -> dict[str, torch.Tensor]:
 
 
 def _write_static(folder: Path, model: Bag, text: TextEncoder) -> None:
-    backend = standard_tokenizer(text.subword, text.settings.normalise, text.settings.max_tokens).backend_tokenizer
+    backend = standard_tokenizer(text.subword, text.settings.normalize, text.settings.max_tokens).backend_tokenizer
     backend.enable_truncation(text.settings.max_tokens)
     backend.save(str(folder / "tokenizer.json"))
     save_file({"embedding.weight": model.tokens.weight.detach().contiguous()}, folder / "model.safetensors")

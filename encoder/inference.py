@@ -137,7 +137,7 @@ class Encoder:
         lang: str | None = None,
         *,
         batch_tokens: int | None = None,
-        normalise: bool = False,
+        normalize: bool = False,
         progress: bool = False,
     ) -> np.ndarray:
         """Vectors (n, dim) float32 in the order of `sentences`; each distinct sentence is computed once.
@@ -152,11 +152,11 @@ class Encoder:
         self.counters.repeated += len(sentences) - len(number)
         self.counters.empty += sum(not s or s.isspace() for s in sentences)
         tokens = self.tokenize(list(number), lang)
-        vectors = self.encode_tokens(tokens, batch_tokens=batch_tokens, normalise=normalise, progress=progress)
+        vectors = self.encode_tokens(tokens, batch_tokens=batch_tokens, normalize=normalize, progress=progress)
         return vectors if len(number) == len(sentences) else vectors[rows]
 
     def encode_tokens(
-        self, tokens: Tokens, *, batch_tokens: int | None = None, normalise: bool = False, progress: bool = False
+        self, tokens: Tokens, *, batch_tokens: int | None = None, normalize: bool = False, progress: bool = False
     ) -> np.ndarray:
         """Vectors (n, dim) float32 of sentences that are token ids already."""
         order = np.argsort(-tokens.lengths, kind="stable")  # longest first: what does not fit memory fails at once
@@ -169,7 +169,7 @@ class Encoder:
             if self.device.type == "cpu":
                 torch.set_num_threads(1)
             with torch.inference_mode():
-                vectors[order[span.start : span.stop]] = self._forward(ordered, span, normalise)
+                vectors[order[span.start : span.stop]] = self._forward(ordered, span, normalize)
             return span.stop - span.start
 
         for _ in _bar(self._run_all(run, spans), len(order), progress):
@@ -181,13 +181,13 @@ class Encoder:
         uniform = not isinstance(self.model, Bag)
         return list(plan(lengths, batch_tokens or self.batch_tokens, uniform=uniform))
 
-    def _forward(self, ordered: Tokens, span: Span, normalise: bool) -> np.ndarray:
+    def _forward(self, ordered: Tokens, span: Span, normalize: bool) -> np.ndarray:
         offsets = ordered.offsets[span.start : span.stop + 1]
         tokens = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
         if 0 < len(tokens.ids) < _FEWEST_TOKENS:
             tokens = Tokens.concatenate([tokens] * -(-_FEWEST_TOKENS // len(tokens.ids)))
         vectors = self.model(tokens.batch(self.device))[: span.stop - span.start]  # (batch, dim)
-        if normalise:
+        if normalize:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
         return vectors.float().cpu().numpy()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import mosestokenizer
 from mosestokenizer import MosesTokenizer
 
-from encoder.normalise import LAST_LETTER
+from encoder.normalize import LAST_LETTER
 from encoder.words import Segmenter
 
 # A format character: the tokenizer never breaks at one, nor between the two characters it stands between.

@@ -13,7 +13,7 @@ from opencc import OpenCC
 
 from encoder.languages import canonical
 from encoder.moses import Moses
-from encoder.normalise import require_text, single_spaced
+from encoder.normalize import require_text, single_spaced
 from encoder.words import Remembered, Segmenter
 from mining.errors import InputError
 

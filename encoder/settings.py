@@ -14,6 +14,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mining.errors import InputError
 
+# Keys of earlier configurations, so that a file with one of them says what to write instead.
+_RENAMED = {
+    "optimiser": "optimizer",
+    "normalise": "normalize",
+    "alike": "homogeneous",
+    "kindred": "hard_negatives: lexical",
+    "seed": "random_seed",
+}
+
 
 class Settings(BaseModel):
     """Base of every settings section: unknown keys are errors and values do not change."""
@@ -92,6 +101,9 @@ def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
         return f"{location}: {message}" if location else message
     *parents, key = first["loc"]
     known = _fields_at([model_class], parents)
+    renamed = _RENAMED.get(str(key), "")
+    if renamed.partition(":")[0] in known:
+        return f"the key {location} is called {renamed} now"
     near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
     advice = f"; did you mean {near[0]}?" if near else ""
     return f"unknown key {location}{advice}"

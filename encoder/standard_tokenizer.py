@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from encoder.normalise import ARABIC_LETTERS, VOWEL_MARKS, NormaliseSettings, safe_forms
+from encoder.normalize import ARABIC_LETTERS, VOWEL_MARKS, NormalizeSettings, safe_forms
 from encoder.subword import PAD_ID, UNK_ID, Subword
 
-# encoder.normalise's control characters without lone surrogates, which no UTF-8 text of a tokenizer can hold
+# encoder.normalize's control characters without lone surrogates, which no UTF-8 text of a tokenizer can hold
 _CONTROL = (
     "[\\x00-\\x08\\x0e-\\x1b\\x7f\\x{80}-\\x{84}\\x{86}-\\x{9f}\\x{ad}\\x{61c}\\x{200b}\\x{200e}\\x{200f}\\x{202a}-\\x{202e}"
     "\\x{2060}-\\x{206f}\\x{feff}\\x{fff9}-\\x{fffb}\\x{fffe}\\x{ffff}]"
@@ -18,7 +18,7 @@ _WHITESPACE = r"[\s\x1c-\x1f]+"  # the four separators are white space to Python
 _FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"  # Python lowers a capital sigma by its place in the word, tokenizers does not
 
 
-def standard_tokenizer(subword: Subword, settings: NormaliseSettings, max_tokens: int) -> Any:
+def standard_tokenizer(subword: Subword, settings: NormalizeSettings, max_tokens: int) -> Any:
     """A `PreTrainedTokenizerFast` with the ids that `TextEncoder` gives when it does not segment."""
     from tokenizers import Tokenizer, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -78,7 +78,7 @@ def _is_text(piece: Any) -> bool:
     return bool(piece.type == piece.NORMAL)
 
 
-def _normalizer(settings: NormaliseSettings) -> Any:
+def _normalizer(settings: NormalizeSettings) -> Any:
     from tokenizers import Regex, normalizers
 
     steps: list[Any] = []

@@ -15,7 +15,7 @@ import sentencepiece
 from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.languages import canonical
-from encoder.normalise import require_text
+from encoder.normalize import require_text
 from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
 from encoder.words import WordTable
@@ -43,7 +43,7 @@ class SubwordSettings(BaseModel):
     character_coverage: float = Field(0.9995, gt=0, le=1)
     sample_sentences: int = Field(2_000_000, ge=1)
     temperature: float = Field(2.0, ge=1)
-    seed: int = 0
+    random_seed: int = 0
 
 
 def train_subword(
@@ -56,7 +56,7 @@ def train_subword(
     by_lang = {canonical(lang): sentences for lang, sentences in sentences_by_lang.items()}
     if len(by_lang) < len(sentences_by_lang):
         raise InputError(f"two of the languages {', '.join(sentences_by_lang)} are the same one; merge their sentences")
-    sample = balanced_sample(by_lang, settings.sample_sentences, settings.temperature, settings.seed)
+    sample = balanced_sample(by_lang, settings.sample_sentences, settings.temperature, settings.random_seed)
     if not sample:
         raise InputError("there is no sentence to train SentencePiece on; the corpus is empty")
     model = io.BytesIO()
@@ -68,7 +68,7 @@ def train_subword(
             model_type=settings.model,
             vocab_size=settings.vocabulary + len(languages),
             character_coverage=settings.character_coverage,
-            # Ours is done before, and keeps what NFKC would destroy (see encoder.normalise).
+            # Ours is done before, and keeps what NFKC would destroy (see encoder.normalize).
             normalization_rule_name="identity",
             pad_id=PAD_ID,
             unk_id=UNK_ID,

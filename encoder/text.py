@@ -1,4 +1,4 @@
-"""The whole text path: normalise, segment, cut into subwords, truncate."""
+"""The whole text path: normalize, segment, cut into subwords, truncate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from encoder.normalise import NormaliseSettings, lowercase, normalise, require_text
+from encoder.normalize import NormalizeSettings, lowercase, normalize, require_text
 from encoder.segment import by_word, segment
 from encoder.subword import SPACE_PIECE, Subword
 from encoder.tokens import Tokens
@@ -20,7 +20,7 @@ class TextSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    normalise: NormaliseSettings = NormaliseSettings()
+    normalize: NormalizeSettings = NormalizeSettings()
     segment: bool = True
     jumanpp: bool = False
     simplified_chinese: bool = Field(
@@ -41,10 +41,10 @@ def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) 
     Lower case comes after segmentation, which tells a full stop from an abbreviation by the capital that follows.
     """
     if not settings.segment:
-        return normalise(sentences, settings.normalise)
-    cased = normalise(sentences, settings.normalise.model_copy(update={"lowercase": False}))
+        return normalize(sentences, settings.normalize)
+    cased = normalize(sentences, settings.normalize.model_copy(update={"lowercase": False}))
     segmented = segment(cased, lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
-    return lowercase(segmented) if settings.normalise.lowercase else segmented
+    return lowercase(segmented) if settings.normalize.lowercase else segmented
 
 
 class TextEncoder:
@@ -57,7 +57,7 @@ class TextEncoder:
         self.settings = settings
         self.subword = subword
         self.threads = threads
-        self._cased = settings.normalise.model_copy(update={"lowercase": False, "whitespace": True})
+        self._cased = settings.normalize.model_copy(update={"lowercase": False, "whitespace": True})
         self._known: dict[Segmenter, WordTable] = {}
 
     def __reduce__(self) -> tuple[partial[TextEncoder], tuple[()]]:
@@ -75,7 +75,7 @@ class TextEncoder:
         if settings.segment:
             cut = by_word(lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
         try:
-            tokens = self._gather(normalise(sentences, self._cased), cut) if cut is not None else None
+            tokens = self._gather(normalize(sentences, self._cased), cut) if cut is not None else None
         except (TypeError, UnicodeEncodeError, InputError):
             require_text(sentences)
             raise
@@ -91,5 +91,5 @@ class TextEncoder:
 
     def _encode_words(self, cut: Segmenter, words: list[str]) -> Tokens:
         segmented = [cut.tokens(word) for word in words]
-        lower = lowercase(segmented) if self.settings.normalise.lowercase else segmented
+        lower = lowercase(segmented) if self.settings.normalize.lowercase else segmented
         return self.subword.encode(lower, threads=self.threads)

@@ -27,7 +27,7 @@ TRAINING = {
     "subword": {"vocabulary": 80, "character_coverage": 1.0},
     "model": {"kind": "bag", "dim": 32},
     "objective": {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1},
-    "optimiser": {"lr": 0.02, "weight_decay": 0},
+    "optimizer": {"lr": 0.02, "weight_decay": 0},
     "batch": {"pairs": 64},
     "evaluation": {"pairs": 20, "every": 20, "patience": 3},  # it ends when it has learned
     "limits": {"epochs": 30},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -18,7 +18,7 @@ from encoder.tokens import Tokens
 from mining.errors import InputError
 
 _POOL = 65536  # examples drawn at a time: spreads the cost of drawing, and gives length buckets something to sort
-_KINDRED_POOL = 1 << 20  # the more there are to choose from, the closer the kinship
+_LEXICAL_POOL = 1 << 20  # the more there are to choose from, the more words two sentences share
 _EMPTY_POOLS = 20
 
 
@@ -31,18 +31,22 @@ class BatchSettings(Settings):
     pairs: int = Field(2048, ge=2, description="Pairs of one batch, over all processes.")
     tokens: int | None = Field(None, ge=64, description="Padded tokens of one batch, over all processes.")
     bucket: bool = Field(False, description="Batches of sentences of similar length; `tokens` implies it.")
-    alike: bool = Field(False, description="Batches of one corpus and language pair where it can be: harder negatives.")
-    kindred: bool = Field(False, description="Alike batches of pairs whose first sides share words: harder still.")
+    homogeneous: bool = Field(False, description="Batches of one corpus and language pair where it can be.")
+    hard_negatives: Literal["lexical"] | None = Field(
+        None, description="lexical: homogeneous batches of pairs whose first sides share words."
+    )
     max_tokens: int = Field(120, ge=1, description="Sentences are cut here.")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up for one update.")
     chunk: int = Field(0, ge=0, description="Gradient cache: sentences encoded at a time; 0 encodes all at once.")
 
     @model_validator(mode="after")
     def _sorted_one_way(self) -> BatchSettings:
-        if self.alike and (self.bucket or self.tokens):
-            raise ValueError("batches are either alike or of similar length; drop `alike`, or `bucket` and `tokens`")
-        if self.kindred and not self.alike:
-            raise ValueError("kindred sentences are looked for within a corpus and language pair; set `alike`, too")
+        if self.homogeneous and (self.bucket or self.tokens):
+            raise ValueError(
+                "batches are either homogeneous or of similar length; drop `homogeneous`, or `bucket` and `tokens`"
+            )
+        if self.hard_negatives and not self.homogeneous:
+            raise ValueError("hard negatives are looked for within a corpus and language pair; set `homogeneous`, too")
         return self
 
 
@@ -88,7 +92,7 @@ class Sampler:
         self._settings, self._seed, self._processes = settings, seed, processes
         self.total = sum(len(source.rows) for source in examples.sources)
         self._most = min(settings.pairs, self.total)
-        pool = min(_KINDRED_POOL if settings.kindred else _POOL, self.total)
+        pool = min(_LEXICAL_POOL if settings.hard_negatives else _POOL, self.total)
         self._pool = self._most * max(1, pool // self._most)
 
     def start(self) -> SamplerState:
@@ -114,15 +118,15 @@ class Sampler:
         rng = np.random.default_rng([self._seed, state.pool])
         counts = rng.multinomial(self._pool, self._probabilities)
         parts = [part for n, count in enumerate(counts) if count for part in self._draw(n, state.drawn[n], int(count))]
-        if self._settings.kindred:
-            parts = [self._by_kinship(part, rng) for part in parts]
+        if self._settings.hard_negatives:
+            parts = [self._by_shared_words(part, rng) for part in parts]
         rows = np.concatenate(parts)
-        if not self._settings.alike:
+        if not self._settings.homogeneous:
             rows = rows[rng.permutation(len(rows))]
         drawn = tuple(int(before + count) for before, count in zip(state.drawn, counts, strict=True))
         return rows[~self.examples.repeats(rows, self._held_out)], drawn
 
-    def _by_kinship(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _by_shared_words(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """`rows` with those beside each other whose first sentences share a token, each time by other tokens.
 
         A sentence goes by its first token in a random order of the vocabulary that prefers rare ones: the more two have
@@ -156,7 +160,7 @@ class Sampler:
             # Equal parts, a little smaller than asked for where held-out ones fell away.
             parts = np.array_split(rows, -(-len(rows) // self._most) or 1)
             batches = [self._even(part) for part in parts if len(part) >= 2 * self._processes]
-            return self._shuffled(batches, pool) if self._settings.alike else batches
+            return self._shuffled(batches, pool) if self._settings.homogeneous else batches
         width = self._longest_side(rows)
         order = np.argsort(width, kind="stable")
         rows, width = rows[order], width[order]

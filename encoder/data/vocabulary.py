@@ -59,7 +59,7 @@ def sample_texts(blocks: Iterable[TextBlock], settings: SubwordSettings) -> dict
 
     Reservoirs are cut to their current shares whenever they hold twice the sample, so memory stays bounded.
     """
-    rng = random.Random(settings.seed)
+    rng = random.Random(settings.random_seed)
     most = settings.sample_sentences
     kept: dict[str, list[str]] = {}
     seen: dict[str, int] = {}

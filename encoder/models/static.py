@@ -36,11 +36,11 @@ class StaticText(TokenizerText):
 class StaticBag(Bag):
     """A bag whose vectors may have length one."""
 
-    normalise = False
+    normalize = False
 
     def forward(self, batch: TokenBatch) -> Tensor:
         vectors = super().forward(batch)
-        return functional.normalize(vectors) if self.normalise else vectors
+        return functional.normalize(vectors) if self.normalize else vectors
 
 
 class Static(NamedTuple):
@@ -77,7 +77,7 @@ def load_static(folder: Path) -> Static:
         )
     model = StaticBag(BagSettings(dim=weight.shape[1]), 1)
     model.tokens = table_of(weight)
-    model.normalise = after == ["Normalize"]
+    model.normalize = after == ["Normalize"]
     return Static(model, StaticText(tokenizer))
 
 

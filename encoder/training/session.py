@@ -118,7 +118,7 @@ def train(
         if distributed.rank() == 0:
             restore_folder(out / BEST)
         start = _read_start(settings)
-        torch.manual_seed(settings.seed)
+        torch.manual_seed(settings.random_seed)
         pretrained = isinstance(settings.model, PretrainedSettings)
         model = build_model(settings.model, 0) if pretrained else None
         prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
@@ -167,7 +167,7 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
     )
     probabilities = mixture(examples.sources, [corpus.weight for corpus in data.corpora], data.temperature)
     processes = distributed.world_size()
-    sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.seed, processes)
+    sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.random_seed, processes)
     return Task(weighted.name, objective, weighted.weight, sampler)
 
 

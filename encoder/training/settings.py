@@ -18,7 +18,7 @@ from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
 
 
-class OptimiserSettings(Settings):
+class OptimizerSettings(Settings):
     """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`,
     lazy Adam neither `weight_decay` nor `amsgrad`."""
 
@@ -83,12 +83,12 @@ class TrainSettings(Settings):
     subword: SubwordSettings = SubwordSettings()
     model: ModelSettings = Field(default_factory=BagSettings)
     objective: ObjectiveSettings = Field(default_factory=EmsSettings)
-    optimiser: OptimiserSettings = OptimiserSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     batch: BatchSettings = BatchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     start: StartSettings | None = None
-    seed: int = Field(0, ge=0)
+    random_seed: int = Field(0, ge=0)
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
     save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")
@@ -104,7 +104,7 @@ class TrainSettings(Settings):
         return self
 
     @model_validator(mode="after")
-    def _optimiser_takes_the_gradients(self) -> TrainSettings:
-        if isinstance(self.model, BagSettings) and self.model.sparse and self.optimiser.kind != "lazy_adam":
-            raise ValueError("model.sparse gives sparse gradients, which only optimiser.kind: lazy_adam takes")
+    def _optimizer_takes_the_gradients(self) -> TrainSettings:
+        if isinstance(self.model, BagSettings) and self.model.sparse and self.optimizer.kind != "lazy_adam":
+            raise ValueError("model.sparse gives sparse gradients, which only optimizer.kind: lazy_adam takes")
         return self

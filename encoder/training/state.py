@@ -18,17 +18,17 @@ from mining.files import atomic_path
 STATE_FILE = "training.safetensors"
 
 
-def save_state(path: Path, modules: nn.Module, optimiser: Optimizer, facts: dict[str, Any]) -> None:
-    """Write parameters, optimiser state and `facts` (JSON); the old file stays until the new one is complete."""
+def save_state(path: Path, modules: nn.Module, optimizer: Optimizer, facts: dict[str, Any]) -> None:
+    """Write parameters, optimizer state and `facts` (JSON); the old file stays until the new one is complete."""
     tensors = {f"module.{name}": tensor for name, tensor in _named_tensors(modules).items()}
     plain: dict[str, Any] = {}
     for name, parameter in modules.named_parameters():
-        for key, value in optimiser.state.get(parameter, {}).items():
+        for key, value in optimizer.state.get(parameter, {}).items():
             if isinstance(value, Tensor):
-                tensors[f"optimiser.{name}.{key}"] = value
+                tensors[f"optimizer.{name}.{key}"] = value
             else:
                 plain[f"{name}.{key}"] = value
-    metadata = {"facts": json.dumps(facts), "optimiser": json.dumps(plain)}
+    metadata = {"facts": json.dumps(facts), "optimizer": json.dumps(plain)}
     try:
         with atomic_path(path) as temporary:
             save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, temporary, metadata)
@@ -45,23 +45,23 @@ def read_facts(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: damaged ({error}); delete it to train from the start") from None
 
 
-def load_state(path: Path, modules: nn.Module, optimiser: Optimizer) -> None:
-    """Put saved parameters and optimiser state in place."""
+def load_state(path: Path, modules: nn.Module, optimizer: Optimizer) -> None:
+    """Put saved parameters and optimizer state in place."""
     device = next(modules.parameters()).device
     try:
         with safe_open(path, "pt", device=str(device)) as file, torch.no_grad():
-            plain = json.loads(file.metadata()["optimiser"])
+            plain = json.loads(file.metadata()["optimizer"])
             names = set(file.keys())
             for name, tensor in _named_tensors(modules).items():
                 tensor.copy_(file.get_tensor(f"module.{name}"))
             for name, parameter in modules.named_parameters():
-                prefix = f"optimiser.{name}."
+                prefix = f"optimizer.{name}."
                 keys = [key.removeprefix(prefix) for key in names if key.startswith(prefix)]
                 # Adam keeps its step counts on the CPU unless it is fused or capturable; it moves them itself.
                 state = {key: file.get_tensor(prefix + key) for key in keys if "." not in key}
                 state |= {k.rpartition(".")[2]: v for k, v in plain.items() if k.rpartition(".")[0] == name}
                 if state:
-                    optimiser.state[parameter] = state
+                    optimizer.state[parameter] = state
     except (SafetensorError, OSError, RuntimeError) as error:
         raise InputError(f"{path}: does not fit this model ({error}); train into another folder") from None
 

@@ -20,7 +20,7 @@ from encoder.training.cache import Encode, backward
 from encoder.training.lazy_adam import LazyAdam, clip_gradients
 from encoder.training.retrieval import evaluate
 from encoder.training.schedule import Position, learning_rate_factor, progress
-from encoder.training.settings import OptimiserSettings, TrainSettings
+from encoder.training.settings import OptimizerSettings, TrainSettings
 from encoder.training.state import load_state, read_facts, save_state
 from mining.errors import InputError
 
@@ -87,7 +87,7 @@ class Trainer:
         objectives = nn.ModuleList(task.objective for task in job.tasks)
         self._modules = nn.ModuleDict({"model": job.model, "objectives": objectives}).to(job.device).train()
         self._encode: Encode = torch.compile(job.model, dynamic=True) if job.settings.compile else job.model
-        self._optimiser = make_optimiser(job.settings.optimiser, self._modules)
+        self._optimizer = make_optimizer(job.settings.optimizer, self._modules)
         mixed = job.device.type == "cuda" and job.settings.precision != "fp32"
         self._dtype = _DTYPES[job.settings.precision] if mixed else None
         self._scaler = torch.amp.GradScaler(job.device.type, enabled=self._dtype == torch.float16)
@@ -126,7 +126,9 @@ class Trainer:
         settings = self._settings
         drawn = task.sampler.batches(state)
         here, processes = distributed.rank(), distributed.world_size()
-        return training_batches(task.sampler.examples, drawn, settings.batch.max_tokens, settings.seed, here, processes)
+        return training_batches(
+            task.sampler.examples, drawn, settings.batch.max_tokens, settings.random_seed, here, processes
+        )
 
     def _now(self) -> float:
         return time.process_time() if self._settings.limits.clock == "cpu" else time.monotonic()
@@ -140,12 +142,12 @@ class Trainer:
 
     def _update(self, batches: Sequence[Iterator[TrainingBatch]], done: float) -> None:
         settings, step = self._settings, self._position.step
-        rate = settings.optimiser.lr * learning_rate_factor(done, step, settings.schedule)
-        for group in self._optimiser.param_groups:
+        rate = settings.optimizer.lr * learning_rate_factor(done, step, settings.schedule)
+        for group in self._optimizer.param_groups:
             group["lr"] = rate
         # Seeded by step rather than run through, so that a resumed run needs no saved generator on any process.
-        torch.manual_seed((settings.seed << 40) + step * distributed.world_size() + distributed.rank())
-        self._optimiser.zero_grad(set_to_none=True)
+        torch.manual_seed((settings.random_seed << 40) + step * distributed.world_size() + distributed.rank())
+        self._optimizer.zero_grad(set_to_none=True)
         loss, parts, pairs, tokens = self._accumulate(batches, done)
         if int(done * _EVALUATIONS) > self._looked_at:
             self._looked_at = int(done * _EVALUATIONS)
@@ -199,10 +201,10 @@ class Trainer:
     def _apply(self) -> None:
         """The update, unless its gradient is not finite: that one is skipped, and too many in a row end the run."""
         if self._scaler.is_enabled():
-            self._scaler.unscale_(self._optimiser)
-        norm = clip_gradients(self._modules.parameters(), self._settings.optimiser.clip)
+            self._scaler.unscale_(self._optimizer)
+        norm = clip_gradients(self._modules.parameters(), self._settings.optimizer.clip)
         if torch.isfinite(norm):
-            self._scaler.step(self._optimiser)
+            self._scaler.step(self._optimizer)
             self._bad_in_a_row = 0
         else:
             self._skipped += 1
@@ -211,7 +213,7 @@ class Trainer:
         if self._bad_in_a_row >= _BAD_STEPS:
             raise InputError(
                 f"the gradient has not been finite for {_BAD_STEPS} steps up to step {self._position.step}: "
-                f"lower optimiser.lr ({self._settings.optimiser.lr}), or raise schedule.warmup"
+                f"lower optimizer.lr ({self._settings.optimizer.lr}), or raise schedule.warmup"
             )
 
     def _evaluation_due(self, before: float, now: float) -> bool:
@@ -244,7 +246,7 @@ class Trainer:
         if distributed.rank() == 0:
             if self._job.held_out is None:
                 self._job.save_best({"step": self._position.step})
-            save_state(self._job.state_path, self._modules, self._optimiser, self._facts())
+            save_state(self._job.state_path, self._modules, self._optimizer, self._facts())
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -261,7 +263,7 @@ class Trainer:
 
     def _resume(self) -> None:
         facts = read_facts(self._job.state_path)
-        load_state(self._job.state_path, self._modules, self._optimiser)
+        load_state(self._job.state_path, self._modules, self._optimizer)
         self._position = Position(*facts["position"])
         self._sampler_states = [SamplerState(pool, used, tuple(drawn)) for pool, used, drawn in facts["samplers"]]
         self._best, self._best_step = facts["best"], facts["best_step"]
@@ -270,7 +272,7 @@ class Trainer:
         self._observer.resumed(self._position)
 
 
-def make_optimiser(settings: OptimiserSettings, modules: nn.Module) -> torch.optim.Optimizer:
+def make_optimizer(settings: OptimizerSettings, modules: nn.Module) -> torch.optim.Optimizer:
     """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
     if settings.kind == "lazy_adam":
         return LazyAdam(modules.parameters(), settings.lr, settings.betas, settings.eps)

@@ -12,7 +12,7 @@ from fsspec.implementations.zip import ZipFileSystem
 
 from encoder.data.corpora import CorpusFile
 from encoder.data.readers import Group, read_groups
-from encoder.normalise import normalise
+from encoder.normalize import normalize
 from mining.errors import InputError
 from pipelines.demo.messages import is_sentence_pair, plain
 from pipelines.prepare.parts import CLEANING
@@ -43,7 +43,7 @@ class _Catalog(NamedTuple):
 def read_pairs(archives: Sequence[Path], language: str) -> list[Pair]:
     """All translated sentences of a language in the archives, plain and in the normal form of prepared sentences."""
     groups = [texts for archive in archives for texts in _messages(archive, language)]
-    sides = [normalise([plain(texts[side]) for texts in groups], CLEANING) for side in (0, 1)]
+    sides = [normalize([plain(texts[side]) for texts in groups], CLEANING) for side in (0, 1)]
     pairs = (Pair(*texts) for texts in zip(*sides, strict=True))
     return [pair for pair in dict.fromkeys(pairs) if is_sentence_pair(*pair)]
 

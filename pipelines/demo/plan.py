@@ -82,7 +82,7 @@ def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
     """
     return {
         "data": {"corpora": [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]},
-        "text": {"normalise": {"vowel_marks": True}},
+        "text": {"normalize": {"vowel_marks": True}},
         "subword": {"model": "unigram", "vocabulary": plan.vocabulary},
         "model": {"kind": "bag", "dim": 256, "bigrams": plan.table, "words": plan.table, "sparse": True},
         "objective": {
@@ -93,7 +93,7 @@ def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
             "xtr_pairs": 128,
             "xtr_negatives": 1024,
         },
-        "optimiser": {
+        "optimizer": {
             "kind": "lazy_adam",
             "lr": 5e-3,
             "betas": [0.9, 0.98],
@@ -112,7 +112,7 @@ def round_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -
     """The configuration of the round: on from the encoder `start`, on known and mined pairs, in smaller steps."""
     settings = training_settings(plan, seed)
     settings["data"]["corpora"] += [{"path": str(path), "weight": plan.mined_weight} for path in mined]
-    settings["optimiser"]["lr"] = plan.round_lr
+    settings["optimizer"]["lr"] = plan.round_lr
     # In so short a run P@1 on held-out pairs hardly moves: the last encoder is taken, whichever had the highest.
     settings["evaluation"] = {"pairs": 0}
     settings["limits"] = {"epochs": plan.round_epochs}

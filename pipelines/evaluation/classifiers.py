@@ -29,16 +29,16 @@ def train_mlp(train: Examples, dev: Examples, classes: int, settings: MlpSetting
     """The network of the epoch that is best on `dev` (the first on ties); the same seed gives the same network."""
     generator = torch.Generator().manual_seed(seed)
     network = _mlp(train.vectors.shape[1], classes, settings, generator)
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     vectors, labels = torch.from_numpy(train.vectors), torch.from_numpy(train.labels)
     best, state = -1.0, {name: value.clone() for name, value in network.state_dict().items()}
     for _ in range(settings.epochs):
         network.train()
         for rows in torch.randperm(len(labels), generator=generator).split(settings.batch):
             loss = nn.functional.cross_entropy(network(vectors[rows]), labels[rows])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
         correct = float((predict(network, dev.vectors) == dev.labels).mean())
         if correct > best:
             best, state = correct, {name: value.clone() for name, value in network.state_dict().items()}
@@ -59,16 +59,16 @@ def train_linear(train: Examples, classes: int, strength: float = 1.0) -> nn.Lin
     layer = nn.Linear(vectors.shape[1], classes).double()
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
-    optimiser = torch.optim.LBFGS(layer.parameters(), max_iter=500, line_search_fn="strong_wolfe", tolerance_grad=1e-6)
+    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=500, line_search_fn="strong_wolfe", tolerance_grad=1e-6)
 
     def closure() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         penalty = layer.weight.square().sum() / (2 * strength * len(labels))
         loss = nn.functional.cross_entropy(layer(vectors), labels) + penalty
         loss.backward()
         return loss
 
-    optimiser.step(closure)
+    optimizer.step(closure)
     return layer.float()
 
 

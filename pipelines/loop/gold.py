@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from encoder.normalise import normalise
+from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
 from pipelines.loop.loop_settings import GoldSettings
@@ -49,5 +49,5 @@ def _gold(files: GoldSettings, source: dict[str, str], target: dict[str, str]) -
 def _sentences(path: str) -> dict[str, str]:
     """By id, in the normal form of prepared sentences."""
     rows = [line.partition("\t") for line in iterate_lines(path)]
-    texts = normalise([text for _, _, text in rows], CLEANING)
+    texts = normalize([text for _, _, text in rows], CLEANING)
     return {row[0]: text for row, text in zip(rows, texts, strict=True)}

@@ -24,7 +24,7 @@ from pipelines.prepare.readers import ReadSettings
 
 PROBES = "{probes}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
 # Sections of a training configuration that the loop itself fills in.
-_FILLED = ("data.corpora", "limits", "start", "seed")
+_FILLED = ("data.corpora", "limits", "start", "random_seed")
 
 
 class SeedSettings(Settings):
@@ -174,7 +174,12 @@ def training_settings(
         where = tree if not key else data
         if (key or section) in where:
             raise InputError(f"train.{name} is for the loop to fill in; leave it out")
-    tree |= {"data": {**data, "corpora": corpora}, "limits": {"steps": updates}, "seed": settings.random_seed, **more}
+    tree |= {
+        "data": {**data, "corpora": corpora},
+        "limits": {"steps": updates},
+        "random_seed": settings.random_seed,
+        **more,
+    }
     return validate_settings(TrainSettings, tree, "train")
 
 

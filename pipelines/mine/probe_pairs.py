@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from encoder.normalise import normalise
+from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import plan_probes
@@ -23,7 +23,7 @@ def read_seed_pairs(url: str) -> list[tuple[str, str]]:
         if len(fields) != 2 or not all(field.strip() for field in fields):
             raise InputError(f"{url}, line {number}: a seed pair is `source TAB target`, both with text")
         pairs.append((fields[0], fields[1]))
-    sides = [normalise([pair[side] for pair in pairs], CLEANING) for side in (0, 1)]
+    sides = [normalize([pair[side] for pair in pairs], CLEANING) for side in (0, 1)]
     return list(zip(*sides, strict=True))
 
 

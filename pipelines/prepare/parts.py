@@ -17,7 +17,7 @@ import pyarrow as pa
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
-from encoder.normalise import NormaliseSettings, normalise
+from encoder.normalize import NormalizeSettings, normalize
 from mining.files import atomic_writer
 from mining.language_id import language_probabilities
 from mining.paths import open_url
@@ -27,7 +27,7 @@ from pipelines.prepare.readers.blocks import EMPTY, Batch
 
 LANGUAGE = "language"
 # Case is for the encoder to fold; the stored text keeps it.
-CLEANING = NormaliseSettings(lowercase=False)
+CLEANING = NormalizeSettings(lowercase=False)
 
 _ROWS = pa.schema([("line", pa.int64()), ("ref", pa.string()), ("text", pa.string())])
 _HASHES = pa.schema([("hash", pa.uint64()), ("row", pa.uint32())])
@@ -73,7 +73,7 @@ def part_name(block: int, number: int) -> str:
 
 def clean(batch: Batch, language: LanguageTest | None) -> Batch:
     """The batch in light normal form without sentences of other languages; what goes is counted."""
-    texts = normalise(batch.texts, CLEANING)
+    texts = normalize(batch.texts, CLEANING)
     present = np.fromiter(map(bool, texts), bool, len(texts))
     kept = present.copy()
     if language is not None:

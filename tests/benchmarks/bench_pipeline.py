@@ -85,7 +85,7 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     import pyarrow as pa
 
     from encoder import Encoder
-    from encoder.normalise import normalise
+    from encoder.normalize import normalize
     from mining.language_id import language_probabilities
     from mining.threads import core_count
     from mining.vectors import write_vectors
@@ -106,8 +106,8 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     begin = time.perf_counter()
     for batch in read_block(Block(0, str(path), "txt"), ReadSettings(lang="en")):
         begin = clock.add("read", begin)
-        cleaned = normalise(batch.texts, CLEANING)
-        begin = clock.add("normalise", begin)
+        cleaned = normalize(batch.texts, CLEANING)
+        begin = clock.add("normalize", begin)
         kept = language_probabilities(cleaned, "en") >= least
         begin = clock.add("language", begin)
         hashes = hash_texts(iter(cleaned), len(cleaned)).tolist()

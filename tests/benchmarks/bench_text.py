@@ -17,7 +17,7 @@ from sacremoses import MosesTokenizer
 from sentencepiece import SentencePieceProcessor
 
 from encoder.languages import canonical
-from encoder.normalise import NormaliseSettings, normalise
+from encoder.normalize import NormalizeSettings, normalize
 from encoder.segment import CHINESE, by_word, segment
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings, prepare
@@ -63,7 +63,7 @@ def reference_segmenter(lang: str) -> Callable[[str], str]:
 def agreement(sentences: list[str], lang: str) -> float:
     """The share of sentences in which every token is the reference's."""
     reference = reference_segmenter(lang)
-    cased = normalise(sentences, NormaliseSettings(lowercase=False))
+    cased = normalize(sentences, NormalizeSettings(lowercase=False))
     same = [ours == reference(sentence) for ours, sentence in zip(segment(cased, lang), cased, strict=True)]
     return sum(same) / len(same)
 
@@ -78,8 +78,8 @@ def seconds(action: Callable[[], object]) -> float:
 def reference_path(
     sentences: list[str], cut: Callable[[str], str], processor: SentencePieceProcessor
 ) -> list[list[int]]:
-    settings = NormaliseSettings()
-    return [processor.encode(cut(normalise([sentence], settings)[0]))[:120] for sentence in sentences]
+    settings = NormalizeSettings()
+    return [processor.encode(cut(normalize([sentence], settings)[0]))[:120] for sentence in sentences]
 
 
 def train_on(samples: dict[str, list[str]], vocabulary: int = 32_000) -> Subword:

@@ -28,11 +28,11 @@ CASES = [(0, 0.0), (4, 0.0), (0, 0.2), (4, 0.2)]  # chunk, margin
 MODELS = {
     "transformer": {
         "model": {"kind": "transformer", "dim": 32, "layers": 1, "heads": 2, "ffn": 64, "dropout": 0.0},
-        "optimiser": {"lr": 0.02, "eps": 1e-4},
+        "optimizer": {"lr": 0.02, "eps": 1e-4},
     },
     "sparse bag": {
         "model": {"kind": "bag", "dim": 32, "bigrams": 64, "words": 64, "sparse": True},
-        "optimiser": {"kind": "lazy_adam", "lr": 0.02, "eps": 1e-4, "weight_decay": 0},
+        "optimizer": {"kind": "lazy_adam", "lr": 0.02, "eps": 1e-4, "weight_decay": 0},
     },
 }
 

@@ -9,7 +9,7 @@ import torch
 from encoder import Encoder
 from encoder.exchange import export_encoder, import_encoder
 from encoder.models import BagSettings, ModelSettings, TransformerSettings
-from encoder.normalise import NormaliseSettings, normalise
+from encoder.normalize import NormalizeSettings, normalize
 from encoder.standard_tokenizer import standard_tokenizer
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
@@ -26,12 +26,12 @@ TEXTS = [
 MARKED = ["أَهْلًا وَسَهْلًا إلى مدرســة", "آمن ٱلكتاب على أن إبل", "שָׁלוֹם עֲלֵיכֶם", "ﻻ ﷺ"]
 SPACED = ["\tcat\u200b  dog\x1cold\x85new \n", " \x07red\x1f", "\t the\xadcat\u2028\u200fa\t\t", "\n", ""]
 STEPS = {
-    "all": NormaliseSettings(vowel_marks=True),
-    "default": NormaliseSettings(),
-    "no forms, no case": NormaliseSettings(nfkc=False, lowercase=False),
-    "no control": NormaliseSettings(control=False),
-    "no white space": NormaliseSettings(whitespace=False),
-    "none": NormaliseSettings(nfkc=False, control=False, whitespace=False, lowercase=False),
+    "all": NormalizeSettings(vowel_marks=True),
+    "default": NormalizeSettings(),
+    "no forms, no case": NormalizeSettings(nfkc=False, lowercase=False),
+    "no control": NormalizeSettings(control=False),
+    "no white space": NormalizeSettings(whitespace=False),
+    "none": NormalizeSettings(nfkc=False, control=False, whitespace=False, lowercase=False),
 }
 CHINESE = ["我来到北京清华大学", "他来到了网易杭研大厦。"]
 JAPANESE = ["今日はとても良い天気です。", "東京都に住んでいます"]
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[ModelSettings, TextSettings, str]] = {
 def test_standard_tokenizer_gives_our_ids(tmp_path: Path, kind: str, name: str) -> None:
     steps, texts = STEPS[name], [*TEXTS, *MARKED, *SPACED]
     subword = subword_with_marks(tmp_path / "spm", kind)
-    text = TextEncoder(TextSettings(normalise=steps, segment=False, max_tokens=100), subword)
+    text = TextEncoder(TextSettings(normalize=steps, segment=False, max_tokens=100), subword)
     theirs = standard_tokenizer(subword, steps, 100)(texts, truncation=True)["input_ids"]
     ours = text.encode(texts, None)
     for number, ids in enumerate(theirs):
@@ -61,7 +61,7 @@ def test_standard_tokenizer_gives_our_ids(tmp_path: Path, kind: str, name: str) 
 
 def subword_with_marks(path: Path, kind: str) -> Subword:
     """Subwords that tell Arabic and Hebrew with marks from the same words without."""
-    lines = [*sentences(300, seed=9), *MARKED, *normalise(MARKED, STEPS["all"])]
+    lines = [*sentences(300, seed=9), *MARKED, *normalize(MARKED, STEPS["all"])]
     train_subword({"en": lines}, SubwordSettings(vocabulary=120, model=kind, character_coverage=1.0), path)
     return Subword.load(path)
 

@@ -63,8 +63,8 @@ def test_repeats_and_empties_are_counted(tmp_path: Path) -> None:
     assert encoder.encode([]).shape == (0, 8)
 
 
-def test_normalised_vectors_have_length_one(transformer: Encoder) -> None:
-    np.testing.assert_allclose(np.linalg.norm(transformer.encode(sentences(5), normalise=True), axis=1), 1, atol=1e-5)
+def test_normalized_vectors_have_length_one(transformer: Encoder) -> None:
+    np.testing.assert_allclose(np.linalg.norm(transformer.encode(sentences(5), normalize=True), axis=1), 1, atol=1e-5)
 
 
 def test_tokens_are_cut_to_the_positions(transformer: Encoder) -> None:

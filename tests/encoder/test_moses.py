@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
 from encoder.moses import Moses
-from encoder.normalise import single_spaced
+from encoder.normalize import single_spaced
 
 CASES = [
     ("en", "Don't you know Mr. Smith's dog, i.e. Rex? It's 1,000.5 (or so)..."),

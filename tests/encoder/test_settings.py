@@ -7,6 +7,7 @@ import pytest
 from pydantic import Field
 
 from encoder.settings import Settings, load_settings
+from encoder.training.settings import TrainSettings
 from mining.errors import InputError
 
 
@@ -74,3 +75,22 @@ def test_mistakes_are_sentences(tmp_path: Path, text: str, overrides: tuple[str,
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.yaml: cannot be read"):
         load_settings(Drawing, tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("section", "old", "new"),
+    [
+        ("", "optimiser", "optimizer"),
+        ("text", "normalise", "normalize"),
+        ("batch", "alike", "homogeneous"),
+        ("batch", "kindred", "hard_negatives: lexical"),
+        ("", "seed", "random_seed"),
+        ("subword", "seed", "random_seed"),
+    ],
+)
+def test_an_old_key_is_told_its_new_name(tmp_path: Path, section: str, old: str, new: str) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("data: {corpora: [{path: en-de.tsv}]}\nlimits: {steps: 1}\n")
+    key = f"{section}.{old}".lstrip(".")
+    with pytest.raises(InputError, match=rf"train.yaml: the key {key} is called {new} now"):
+        load_settings(TrainSettings, path, [f"{key}=1"])

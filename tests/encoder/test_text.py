@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 
-from encoder.normalise import NormaliseSettings
+from encoder.normalize import NormalizeSettings
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings, prepare
 from encoder.tokens import Tokens
@@ -51,8 +51,8 @@ def test_prepare_lowers_after_it_segments() -> None:
     ("settings", "expected"),
     [
         (TextSettings(segment=False), "the stone, it's red."),
-        (TextSettings(normalise=NormaliseSettings(lowercase=False)), "The Stone , it 's RED ."),
-        (TextSettings(segment=False, normalise=NormaliseSettings(lowercase=False)), "The Stone, it's RED."),
+        (TextSettings(normalize=NormalizeSettings(lowercase=False)), "The Stone , it 's RED ."),
+        (TextSettings(segment=False, normalize=NormalizeSettings(lowercase=False)), "The Stone, it's RED."),
     ],
 )
 def test_steps_can_be_left_out(settings: TextSettings, expected: str) -> None:
@@ -76,7 +76,7 @@ texts = st.lists(st.text(st.sampled_from(ODD) | st.characters(codec="utf-8")), m
 
 
 steps = st.builds(
-    NormaliseSettings,
+    NormalizeSettings,
     lowercase=st.booleans(),
     whitespace=st.booleans(),
     control=st.booleans(),
@@ -84,7 +84,7 @@ steps = st.builds(
 )
 
 
-@given(texts, st.sampled_from(LANGUAGES), st.builds(TextSettings, normalise=steps, simplified_chinese=st.booleans()))
+@given(texts, st.sampled_from(LANGUAGES), st.builds(TextSettings, normalize=steps, simplified_chinese=st.booleans()))
 def test_going_word_by_word_changes_nothing(
     subword: Subword, sentences: list[str], lang: str | None, settings: TextSettings
 ) -> None:
@@ -112,8 +112,8 @@ def test_pickles(subword: Subword, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lang", ["en", "zh", "ja", "th"])
 def test_what_is_not_text_is_named_by_its_sentence(subword: Subword, lang: str) -> None:
-    steps = NormaliseSettings(control=False, nfkc=False, whitespace=False, lowercase=False)
-    encoder = TextEncoder(TextSettings(normalise=steps), subword)
+    steps = NormalizeSettings(control=False, nfkc=False, whitespace=False, lowercase=False)
+    encoder = TextEncoder(TextSettings(normalize=steps), subword)
     with pytest.raises(InputError, match=r"sentence 2 .* holds half a surrogate pair"):
         encoder.encode(["one or two words", "a \ud800b"], lang)
     with pytest.raises(InputError, match="sentence 2 is NoneType"):

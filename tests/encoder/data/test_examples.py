@@ -2,6 +2,7 @@
 
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -99,16 +100,16 @@ def test_unknown_languages_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["groups", "monolingual", "triples"])
 @pytest.mark.parametrize("assembly", [None, AssemblySettings()])
-@pytest.mark.parametrize("kindred", [False, True])
+@pytest.mark.parametrize("hard", [None, "lexical"])
 def test_what_is_held_out_is_never_drawn(
-    tmp_path: Path, shape: DataShape, assembly: AssemblySettings | None, kindred: bool
+    tmp_path: Path, shape: DataShape, assembly: AssemblySettings | None, hard: Literal["lexical"] | None
 ) -> None:
     store = make_store(tmp_path, [3] * 300, triples=True)
     examples = build_examples(shape, store, assembly=assembly)
     held_out = hold_out(store, 20)
     forbidden = set(held_out.texts.tolist())
     assert len(forbidden) > 20
-    settings = BatchSettings(pairs=16, alike=kindred, kindred=kindred)
+    settings = BatchSettings(pairs=16, homogeneous=hard is not None, hard_negatives=hard)
     sampler = Sampler(store, examples, held_out, mixture(examples.sources, [1.0], 1.0), settings, 3, processes=3)
     for drawn in islice(sampler.batches(sampler.start()), 30):
         batch = examples.batch(drawn.rows, 50, np.random.default_rng(0))

@@ -68,8 +68,8 @@ def test_one_epoch_sees_every_pair_once(tmp_path: Path) -> None:
         {"pairs": 50},
         {"pairs": 50, "tokens": 600},
         {"pairs": 50, "bucket": True},
-        {"pairs": 50, "alike": True},
-        {"pairs": 50, "alike": True, "kindred": True},
+        {"pairs": 50, "homogeneous": True},
+        {"pairs": 50, "homogeneous": True, "hard_negatives": "lexical"},
     ],
 )
 def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict[str, object]) -> None:
@@ -82,37 +82,37 @@ def test_resuming_anywhere_gives_the_same_batches(tmp_path: Path, settings: dict
             np.testing.assert_array_equal(one.rows, other.rows)
 
 
-def test_batches_alike_are_of_one_source_where_it_can_be(tmp_path: Path) -> None:
+def test_homogeneous_batches_are_of_one_source_where_it_can_be(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 600, "fr": 300, "it": 100})
     languages = {}
-    for alike in (False, True):
-        sampler = make_sampler(store, pairs=50, alike=alike)
+    for homogeneous in (False, True):
+        sampler = make_sampler(store, pairs=50, homogeneous=homogeneous)
         epoch = list(islice(sampler.batches(sampler.start()), 20))
         assert len(np.unique(np.concatenate([batch.rows for batch in epoch]), axis=0)) > 900
-        languages[alike] = [len(np.unique(store.language[batch.rows[:, :2]])) - 1 for batch in epoch]
+        languages[homogeneous] = [len(np.unique(store.language[batch.rows[:, :2]])) - 1 for batch in epoch]
     assert np.mean(languages[False]) > 2
     assert np.sum(np.array(languages[True]) > 1) <= 2  # where one source ends and the next begins
 
 
-def test_kindred_batches_share_words(tmp_path: Path) -> None:
+def test_lexical_hard_negatives_share_words(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 800}, vocabulary=300)
     repeats = {}
-    for kindred in (False, True):
-        sampler = make_sampler(store, pairs=40, alike=True, kindred=kindred)
+    for hard in (None, "lexical"):
+        sampler = make_sampler(store, pairs=40, homogeneous=True, hard_negatives=hard)
         drawn = list(islice(sampler.batches(sampler.start()), 40))
         for epoch in (drawn[:20], drawn[20:]):
             assert sorted(np.concatenate([batch.rows for batch in epoch])[:, 2]) == list(range(800))
         commonest = [np.bincount(store.take(batch.rows[:, 0], 20).ids).max() for batch in drawn]
-        repeats[kindred] = np.median(commonest)
-    assert repeats[True] > 1.5 * repeats[False]
-    with pytest.raises(ValueError, match="set `alike`"):
-        BatchSettings(kindred=True)
+        repeats[hard] = np.median(commonest)
+    assert repeats["lexical"] > 1.5 * repeats[None]
+    with pytest.raises(ValueError, match="set `homogeneous`"):
+        BatchSettings(hard_negatives="lexical")
 
 
-def test_kindred_does_not_gather_the_copies_of_a_pair(tmp_path: Path) -> None:
+def test_lexical_hard_negatives_do_not_gather_the_copies_of_a_pair(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 100, "fr": 2000}, vocabulary=300)
     examples = PairExamples(store)
-    settings = BatchSettings(pairs=50, alike=True, kindred=True)
+    settings = BatchSettings(pairs=50, homogeneous=True, hard_negatives="lexical")
     sampler = Sampler(store, examples, hold_out(store, 0), np.array([0.5, 0.5]), settings, 7)
     drawn = list(islice(sampler.batches(sampler.start()), 40))
     copies = [len(batch.rows) - len(np.unique(batch.rows, axis=0)) for batch in drawn]

@@ -28,7 +28,7 @@ def make_settings(corpus: Path, **changes: Any) -> TrainSettings:
         "subword": {"vocabulary": 90, "character_coverage": 1.0},
         "model": {"kind": "bag", "dim": 32},
         "objective": {"kind": "ems", "temperature": 0.05, "language_dim": 4, "projection_dim": 16},
-        "optimiser": {"lr": 0.02, "weight_decay": 0},
+        "optimizer": {"lr": 0.02, "weight_decay": 0},
         "batch": {"pairs": 32},
         "evaluation": {"pairs": 0},
         "limits": {"steps": 20},

@@ -12,9 +12,9 @@ from encoder.objectives.base import EncoderFacts
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.tokens import Tokens
 from encoder.training.cache import backward
-from encoder.training.settings import OptimiserSettings
+from encoder.training.settings import OptimizerSettings
 from encoder.training.state import load_state, save_state
-from encoder.training.trainer import make_optimiser
+from encoder.training.trainer import make_optimizer
 
 
 def make_batch(pairs: int) -> Batch:
@@ -82,13 +82,13 @@ def test_both_passes_draw_the_same_dropout() -> None:
 
 def test_state_survives_the_disk(tmp_path: Path) -> None:
     modules, others = make_modules(0.0), make_modules(0.0)
-    optimiser = make_optimiser(OptimiserSettings(amsgrad=True), modules)
+    optimizer = make_optimizer(OptimizerSettings(amsgrad=True), modules)
     gradients(modules, 0)
-    optimiser.step()
-    save_state(tmp_path / "state", modules, optimiser, {"step": 1})
-    restored = make_optimiser(OptimiserSettings(amsgrad=True), others)
+    optimizer.step()
+    save_state(tmp_path / "state", modules, optimizer, {"step": 1})
+    restored = make_optimizer(OptimizerSettings(amsgrad=True), others)
     load_state(tmp_path / "state", others, restored)
-    for one, optim in ((modules, optimiser), (others, restored)):
+    for one, optim in ((modules, optimizer), (others, restored)):
         gradients(one, 0)
         optim.step()
     for name, parameter in modules.named_parameters():

@@ -18,12 +18,12 @@ def test_rows_used_in_every_step_get_plain_adam() -> None:
     torch.manual_seed(0)
     start = torch.randn(6, 5)
     lazy, plain = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start[[1, 4]].clone())
-    optimisers = LazyAdam([lazy], lr=0.1), torch.optim.Adam([plain], lr=0.1)
+    optimizers = LazyAdam([lazy], lr=0.1), torch.optim.Adam([plain], lr=0.1)
     for _ in range(5):
         values = torch.randn(2, 5)
         lazy.grad, plain.grad = sparse_gradient([1, 4], values, (6, 5)), values.clone()
-        for optimiser in optimisers:
-            optimiser.step()
+        for optimizer in optimizers:
+            optimizer.step()
     torch.testing.assert_close(lazy[[1, 4]], plain)
     assert torch.equal(lazy[[0, 2, 3, 5]], start[[0, 2, 3, 5]])
 
@@ -32,12 +32,12 @@ def test_dense_gradients_get_plain_adam() -> None:
     torch.manual_seed(0)
     start = torch.randn(3, 4)
     ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
-    optimisers = LazyAdam([ours], lr=0.05), torch.optim.Adam([theirs], lr=0.05)
+    optimizers = LazyAdam([ours], lr=0.05), torch.optim.Adam([theirs], lr=0.05)
     for _ in range(5):
         ours.grad = torch.randn(3, 4)
         theirs.grad = ours.grad.clone()
-        for optimiser in optimisers:
-            optimiser.step()
+        for optimizer in optimizers:
+            optimizer.step()
     torch.testing.assert_close(ours, theirs)
 
 

@@ -180,7 +180,7 @@ def test_a_pretrained_encoder_can_be_continued(tmp_path: Path, objective: dict[s
         {"path": str(tmp_path / "nli.csv"), "format": "nli"},
         {"path": str(tmp_path / "nway.tsv"), "format": "nway"},
     ]
-    changes: dict[str, Any] = {"model": model, "optimiser": {"lr": 0.001}, "limits": {"steps": 10}}
+    changes: dict[str, Any] = {"model": model, "optimizer": {"lr": 0.001}, "limits": {"steps": 10}}
     trained, watch = run(tmp_path / "run", corpora, objective=objective, **changes)
     assert watch.losses[-1] < watch.losses[0]
     before, after = (Encoder.load(path).encode([WORDS[0]]) for path in (folder, trained.folder))
@@ -198,7 +198,9 @@ def test_the_seed_decides_everything(groups: Path, nli: Path, tmp_path: Path) ->
     }
     corpora: list[dict[str, Any]] = [{"path": str(groups), "format": "nway"}, {"path": str(nli), "format": "nli"}]
     first, again, other = (
-        run(tmp_path / name, corpora, objective=mixture, model=TRANSFORMER, seed=seed, limits={"steps": 6})[1].losses
+        run(tmp_path / name, corpora, objective=mixture, model=TRANSFORMER, random_seed=seed, limits={"steps": 6})[
+            1
+        ].losses
         for name, seed in (("a", 3), ("b", 3), ("c", 4))
     )
     assert first == again
@@ -208,7 +210,7 @@ def test_the_seed_decides_everything(groups: Path, nli: Path, tmp_path: Path) ->
 def test_adafactor_and_inverse_square_root_resume(groups: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "objective": SMALL_VMSST,
-        "optimiser": {"kind": "adafactor", "lr": 0.02, "weight_decay": 0},
+        "optimizer": {"kind": "adafactor", "lr": 0.02, "weight_decay": 0},
         "schedule": {"warmup": 4, "decay": "inverse-sqrt"},
         "save_every": 5,
     }

@@ -39,7 +39,7 @@ def test_other_data_is_refused(corpus: Path, tmp_path: Path) -> None:
 def test_settings_that_came_later_do_not_matter(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(make_settings(corpus, limits={"steps": 2}), tmp_path / "run", Quiet)
     facts = read_facts(tmp_path / "run" / STATE_FILE)
-    del facts["settings"]["batch"]["kindred"]  # as a run of an earlier version
+    del facts["settings"]["batch"]["hard_negatives"]  # as a run of an earlier version
     monkeypatch.setattr("encoder.training.session.read_facts", lambda path: facts)
     train(make_settings(corpus, limits={"steps": 3}), tmp_path / "run", Quiet)
 

@@ -42,8 +42,8 @@ SHIPPED: dict[str, Any] = {  # configs/ems-small.yaml in small
         "xtr_pairs": 8,
         "xtr_negatives": 20,
     },
-    "optimiser": {"kind": "lazy_adam", "lr": 0.005, "betas": [0.9, 0.98], "eps": 1e-9, "weight_decay": 0, "clip": 1000},
-    "batch": {"pairs": 16, "alike": True, "kindred": True},
+    "optimizer": {"kind": "lazy_adam", "lr": 0.005, "betas": [0.9, 0.98], "eps": 1e-9, "weight_decay": 0, "clip": 1000},
+    "batch": {"pairs": 16, "homogeneous": True, "hard_negatives": "lexical"},
 }
 
 
@@ -71,7 +71,7 @@ def pairs_precision(trained: Trained, pairs: np.ndarray) -> float:
     "changes",
     [
         {},
-        {"model": TRANSFORMER, "optimiser": {"lr": 0.005, "weight_decay": 0}},
+        {"model": TRANSFORMER, "optimizer": {"lr": 0.005, "weight_decay": 0}},
         {"batch": {"pairs": 64, "chunk": 16}},
         {"objective": {"kind": "ems", "temperature": 0.05, "projection_dim": 0, "xtr_pairs": 8, "xtr_negatives": 20}},
     ],
@@ -89,7 +89,7 @@ def test_a_pretrained_encoder_is_trained_with_its_own_tokenizer(tmp_path: Path) 
     (tmp_path / "en-fr.tsv").write_text("".join(lines), encoding="utf-8")
     folder = write_tiny_xlm_roberta(tmp_path / "xlmr")
     changes: dict[str, Any] = {"model": {"kind": "pretrained", "source": str(folder)}, "limits": {"steps": 10}}
-    trained, losses = run(tmp_path / "en-fr.tsv", tmp_path / "run", optimiser={"lr": 0.002}, **changes)
+    trained, losses = run(tmp_path / "en-fr.tsv", tmp_path / "run", optimizer={"lr": 0.002}, **changes)
     assert losses[-1] < losses[0]
     before, after = (Encoder.load(path).encode([WORDS[0]]) for path in (folder, trained.folder))
     assert not np.allclose(before, after)
@@ -97,7 +97,8 @@ def test_a_pretrained_encoder_is_trained_with_its_own_tokenizer(tmp_path: Path) 
 
 def test_the_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
     (_, first), (_, again), (_, other) = (
-        run(corpus, tmp_path / name, model=TRANSFORMER, seed=seed) for name, seed in (("a", 3), ("b", 3), ("c", 4))
+        run(corpus, tmp_path / name, model=TRANSFORMER, random_seed=seed)
+        for name, seed in (("a", 3), ("b", 3), ("c", 4))
     )
     assert first == again
     assert first != other
@@ -192,8 +193,8 @@ def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_diverging_run_stops_with_advice(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lower optimiser\.lr"):
-        run(corpus, tmp_path / "run", optimiser={"lr": 1e30, "weight_decay": 0}, limits={"steps": 200})
+    with pytest.raises(InputError, match=r"lower optimizer\.lr"):
+        run(corpus, tmp_path / "run", optimizer={"lr": 1e30, "weight_decay": 0}, limits={"steps": 200})
 
 
 @pytest.mark.parametrize("changes", [{}, SHIPPED], ids=["dense", "sparse"])
@@ -265,8 +266,8 @@ def test_a_time_budget_plans_the_schedule(
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     rates = [json.loads(line)["learning_rate"] for line in lines]
     assert len(rates) == trained.result.position.step
-    assert max(rates) == pytest.approx(settings.optimiser.lr, rel=0.01)
-    assert rates[-1] < 0.01 * settings.optimiser.lr
+    assert max(rates) == pytest.approx(settings.optimizer.lr, rel=0.01)
+    assert rates[-1] < 0.01 * settings.optimizer.lr
 
 
 def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
@@ -274,7 +275,7 @@ def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
     other = tmp_path / "more" / "en-fr.tsv"  # whose own vocabulary would be another one
     other.parent.mkdir()
     other.write_text("a ship\tun navire\nthe cat sees bread\tle chat voit du pain\n" * 40, encoding="utf-8")
-    still = {"optimiser": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
+    still = {"optimizer": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
     warm, _ = run(other, tmp_path / "warm", start={"encoder": str(first.folder)}, **still)
     scratch, _ = run(other, tmp_path / "scratch", start={"encoder": str(first.folder), "weights": False}, **still)
     weights = [load_file(trained.folder / "model.safetensors") for trained in (first, warm, scratch)]
@@ -297,7 +298,7 @@ def test_a_run_that_trusts_the_code_of_its_model_trusts_that_of_its_start(corpus
 def test_a_transformer_grows_from_a_bag(corpus: Path, tmp_path: Path) -> None:
     bag, _ = run(corpus, tmp_path / "bag", model={"kind": "bag", "dim": 16})
     grown = {"kind": "transformer", "dim": 16, "layers": 1, "heads": 2, "ffn": 16, "norm": "pre", "zero_init": True}
-    still = {"optimiser": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
+    still = {"optimizer": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
     transformer, _ = run(corpus, tmp_path / "grown", start={"encoder": str(bag.folder)}, model=grown, **still)
     vectors = [Encoder.load(trained.folder).encode(["the cat sees bread"], "en") for trained in (bag, transformer)]
     assert np.allclose(*vectors, atol=1e-5)
@@ -307,7 +308,7 @@ def test_a_transformer_grows_from_a_bag(corpus: Path, tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"model": {"kind": "bag", "dim": 16}}, "has other `model` settings"),
-        ({"text": {"normalise": {"lowercase": False}}}, "has other `text` settings"),
+        ({"text": {"normalize": {"lowercase": False}}}, "has other `text` settings"),
     ],
 )
 def test_an_encoder_of_other_settings_is_no_start(

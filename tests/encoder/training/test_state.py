@@ -8,9 +8,9 @@ import pytest
 from safetensors import SafetensorError
 
 from encoder.models import BagSettings
-from encoder.training.settings import OptimiserSettings
+from encoder.training.settings import OptimizerSettings
 from encoder.training.state import save_state
-from encoder.training.trainer import make_optimiser
+from encoder.training.trainer import make_optimizer
 from mining.errors import InputError
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training.test_cache import make_modules
@@ -18,7 +18,7 @@ from tests.encoder.training.test_cache import make_modules
 
 def write_state(path: Path, number: int) -> None:
     modules = make_modules(dropout=0.0)
-    save_state(path, modules, make_optimiser(OptimiserSettings(), modules), {"step": number})
+    save_state(path, modules, make_optimizer(OptimizerSettings(), modules), {"step": number})
 
 
 def write_best(folder: Path, number: int) -> None:

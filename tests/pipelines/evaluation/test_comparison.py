@@ -108,7 +108,7 @@ def test_the_comparison_of_the_papers_is_valid() -> None:
     assert len(plans) == 13
     models = {name: plan.model for name, plan in plans.items() if not name.startswith("bag")}
     assert len({repr(model) for model in models.values()}) == 1
-    for part in ("data", "optimiser", "schedule", "batch", "limits", "subword"):
+    for part in ("data", "optimizer", "schedule", "batch", "limits", "subword"):
         assert len({repr(getattr(plan, part)) for plan in plans.values()}) == 1, part
 
 

@@ -93,7 +93,7 @@ def configuration(folder: Path) -> dict[str, Any]:
             "subword": {"vocabulary": 150, "character_coverage": 1.0},
             "model": {"kind": "bag", "dim": 16},
             "objective": {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1},
-            "optimiser": {"kind": "adam", "lr": 0.02, "weight_decay": 0},
+            "optimizer": {"kind": "adam", "lr": 0.02, "weight_decay": 0},
             "batch": {"pairs": 32},
             "evaluation": {"pairs": 0},
             "save_every": 30,

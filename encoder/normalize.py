@@ -28,7 +28,7 @@ _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
 _LETTER_FORMS = {"<compat>", "<initial>", "<medial>", "<final>", "<isolated>"}
 
 
-class NormaliseSettings(BaseModel):
+class NormalizeSettings(BaseModel):
     """Which steps to take, in the order control, NFKC, marks, white space, case; the defaults are those of EMS."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,7 +41,7 @@ class NormaliseSettings(BaseModel):
     lowercase: bool = True
 
 
-def normalise(sentences: Sequence[str], settings: NormaliseSettings) -> list[str]:
+def normalize(sentences: Sequence[str], settings: NormalizeSettings) -> list[str]:
     """Every sentence through the steps that are switched on."""
     texts = list(sentences)
     try:
@@ -80,7 +80,7 @@ def require_text(sentences: Sequence[str]) -> None:
         if _SURROGATE.search(sentence):
             raise InputError(
                 f"sentence {number} ({sentence[:40]!r}) holds half a surrogate pair, which is not valid text; "
-                "switch on normalise.control to drop it"
+                "switch on normalize.control to drop it"
             )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from encoder.normalise import LAST_LETTER, NormaliseSettings, lowercase, normalise, require_text, safe_forms
+from encoder.normalize import LAST_LETTER, NormalizeSettings, lowercase, normalize, require_text, safe_forms
 from mining.errors import InputError
 
 STEPS = ("nfkc", "control", "whitespace", "lowercase")
@@ -14,7 +14,7 @@ OFF = dict.fromkeys(STEPS, False)
 
 
 def only(step: str, text: str) -> str:
-    return normalise([text], NormaliseSettings(**(OFF | {step: True})))[0]
+    return normalize([text], NormalizeSettings(**(OFF | {step: True})))[0]
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_each_step_alone(step: str, given_text: str, expected: str) -> None:
 
 def test_no_step_changes_nothing() -> None:
     text = " İ\u200b ＡＢ\x00  ﬁ "
-    assert normalise([text], NormaliseSettings(**OFF)) == [text]
+    assert normalize([text], NormalizeSettings(**OFF)) == [text]
 
 
 def test_unknown_step_is_refused() -> None:
     with pytest.raises(ValidationError):
-        NormaliseSettings(nfkd=True)  # type: ignore[call-arg]
+        NormalizeSettings(nfkd=True)  # type: ignore[call-arg]
 
 
 @given(st.text())
 def test_all_steps_leave_encodable_text_of_single_spaces(text: str) -> None:
-    (clean,) = normalise([text], NormaliseSettings())
+    (clean,) = normalize([text], NormalizeSettings())
     clean.encode("utf-8")
     assert clean == " ".join(clean.split())
 
@@ -79,8 +79,8 @@ def test_the_unicode_step_is_nfkc_where_all_is_safe(text: str) -> None:
 
 def test_every_character_of_unicode() -> None:
     characters = list(map(chr, range(LAST_LETTER + 1)))
-    once = normalise(characters, NormaliseSettings(**OFF | {"nfkc": True}))
-    assert normalise(once, NormaliseSettings(**OFF | {"nfkc": True})) == once
+    once = normalize(characters, NormalizeSettings(**OFF | {"nfkc": True}))
+    assert normalize(once, NormalizeSettings(**OFF | {"nfkc": True})) == once
     pairs = zip(characters, once, strict=True)
     assert not [ascii(c) for c, got in pairs if got != unicodedata.normalize("NFKC", c) and not kept(c)]
     above = "".join(map(chr, range(LAST_LETTER + 1, sys.maxunicode + 1)))
@@ -90,13 +90,13 @@ def test_every_character_of_unicode() -> None:
 @pytest.mark.parametrize("mark", ["\u0301", "\u0307", "\u0338", "\u3099"])
 def test_every_character_with_a_mark(mark: str) -> None:
     marked = [chr(i) + mark for i in range(0x10000) if not unicodedata.is_normalized("NFKC", chr(i))]
-    once = normalise(marked, NormaliseSettings(**OFF | {"nfkc": True}))
-    assert normalise(once, NormaliseSettings(**OFF | {"nfkc": True})) == once
+    once = normalize(marked, NormalizeSettings(**OFF | {"nfkc": True}))
+    assert normalize(once, NormalizeSettings(**OFF | {"nfkc": True})) == once
 
 
 def test_all_steps_again_change_no_character() -> None:
-    once = normalise(list(map(chr, range(LAST_LETTER + 1))), NormaliseSettings())
-    assert normalise(once, NormaliseSettings()) == once
+    once = normalize(list(map(chr, range(LAST_LETTER + 1))), NormalizeSettings())
+    assert normalize(once, NormalizeSettings()) == once
 
 
 def test_lowercase_of_many() -> None:
