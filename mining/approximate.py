@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mining.cell import rerank
 from mining.errors import InputError
 from mining.knn import DEFAULT_MEMORY, Checkpoint, knn_graph, require_fit
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import Graph, Neighbours, merge
 from mining.proposals import Report, unit_rows
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
@@ -29,7 +29,11 @@ _CANDIDATES = 32  # proposals that are re-ranked for each row, at least 4 k
 _SAMPLE = 1000  # rows of each side on which recall is measured
 _WANTED_RECALL = 0.99  # cells are probed until the sample reaches this, or half of them are
 _BATCH = 8192
-_LEAST_MEMORY = 64 << 20  # for the exact neighbours of the sample
+_TRUTH_ROWS = 1 << 16
+_ROWS_A_LIST = 39  # with fewer to train on, FAISS warns
+_PQ_TRAINING_ROWS = 1 << 16  # FAISS takes no more
+_LEAST_TRAINING_ROWS = 1024
+_WORKSPACE = 24 << 20  # what FAISS, the matrix library and the allocator keep for themselves
 
 
 class Direction(NamedTuple):
@@ -97,17 +101,60 @@ def approximate_graph(
     return Approximation(graph, *made)
 
 
-def index_kind(rows: int, dim: int, memory: int) -> str:
-    """FAISS factory string: flat lists while the vectors fit in half the memory, product-quantised beyond."""
-    lists = max(1, min(rows // 39, round(4 * math.sqrt(rows)))) if rows else 1
-    if rows * dim * 4 <= memory / 2:
-        return f"IVF{lists},Flat"
-    for pieces in (64, 32, 16, 8):
-        if rows * (pieces + 8) <= memory / 2 and dim % pieces == 0:
-            return f"IVF{lists},PQ{pieces}"
-    if dim % 8:
-        raise InputError(f"vectors of dim {dim} cannot be product-quantised (8 must divide it); raise --memory")
-    raise InputError(f"a memory budget of {memory / 1e6:,.0f} MB is too small for an index of {rows:,} vectors")
+class IndexPlan(NamedTuple):
+    """What FAISS builds and how many rows at a time go through it, so that all stays within the memory budget."""
+
+    kind: str  # FAISS's factory string
+    training_rows: int
+    search_bytes: int  # for one batch of queries
+
+    def batch(self, dim: int, candidates: int, probes: int, half: bool) -> int:
+        """Queries of one batch: their vectors, probed lists and candidates, float32 copies of half floats included."""
+        query_bytes = 12 * dim + 24 * candidates + 12 * probes + (6 * dim * candidates if half else 0)
+        return max(1, min(_BATCH, self.search_bytes // query_bytes))
+
+
+def plan_index(queries: int, rows: int, dim: int, k: int, memory: int) -> IndexPlan:
+    """Flat lists while the vectors fit in half of what the graph leaves, product-quantised ones beyond.
+
+    A quarter is for a batch of queries. While FAISS trains the index is empty, so three quarters are for its sample:
+    where they hold too few rows for all lists, there are fewer lists.
+    """
+    free = memory - _held_bytes(queries, rows, k)
+    kind = next((name for name, size in _encodings(rows, dim) if 2 * size <= free), None)
+    if kind is None:
+        raise InputError(_too_small(queries, rows, dim, k, memory))
+    affordable = int(0.75 * free / (4 * dim))
+    if kind != "Flat":  # is trained on residuals, of which there are two copies
+        affordable = max(affordable // 3, affordable - 2 * _PQ_TRAINING_ROWS)
+    lists = max(1, min(rows // _ROWS_A_LIST, round(4 * math.sqrt(rows)), affordable // (_ROWS_A_LIST + 2)))
+    affordable -= 2 * lists
+    if affordable < min(rows, _LEAST_TRAINING_ROWS):
+        raise InputError(_too_small(queries, rows, dim, k, memory))
+    training_rows = min(rows, max(256 * _ROWS_A_LIST, 64 * lists), affordable)
+    return IndexPlan(f"IVF{lists},{kind}", training_rows, free // 4)
+
+
+def _held_bytes(queries: int, rows: int, k: int) -> int:
+    """The graph with the ids and lengths of its rows, and which rows take part; what libraries keep for themselves."""
+    return (queries + rows) * (12 * k + 24) + _WORKSPACE
+
+
+def _encodings(rows: int, dim: int) -> list[tuple[str, int]]:
+    """Ways to keep the vectors in an index, with the bytes they take, finest first."""
+    quantised = [(f"PQ{pieces}", rows * (pieces + 8)) for pieces in (64, 32, 16, 8) if dim % pieces == 0]
+    return [("Flat", rows * (4 * dim + 8)), *quantised]
+
+
+def _too_small(queries: int, rows: int, dim: int, k: int, memory: int) -> str:
+    smallest = _encodings(rows, dim)[-1][1]
+    training = 3 * (min(rows, _LEAST_TRAINING_ROWS) + _LEAST_TRAINING_ROWS // 8) * 4 * dim
+    needed = _held_bytes(queries, rows, k) + max(2 * smallest, math.ceil(training / 0.75))
+    advice = "" if dim % 8 == 0 else f", of which a multiple of 8 as dim (not {dim}) would need less"
+    return (
+        f"a memory budget of {memory / 1e6:,.0f} MB is too small for an approximate search of {queries:,} x {rows:,} "
+        f"vectors: it needs {needed / 1e6:,.0f} MB{advice}; raise --memory"
+    )
 
 
 def _fill(
@@ -126,35 +173,55 @@ def _fill(
         return Direction(1.0, "none", 0)
     k = found.ids.shape[1]
     rows = np.flatnonzero(~np.isnan(y.inverse_norms))
-    name = index_kind(len(rows), y.dim, memory)
-    index = _build(faiss, y, rows, name, seed)
-    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(~np.isnan(x.inverse_norms)))[:_SAMPLE]
-    sample = from_array(x.stored[np.sort(chosen)].astype(np.float32), x.name)
-    truth = knn_graph(sample, y, k, memory=max(memory, _LEAST_MEMORY), threads=pool.count).forward
-    recall, probes = 0.0, max(1, index.nlist // 256)
+    plan = plan_index(len(x), len(y), y.dim, k, memory)
+    chosen = _draw(np.flatnonzero(~np.isnan(x.inverse_norms)), _SAMPLE, seed)
+    sample = from_array(x.stored[chosen].astype(np.float32), x.name)
+    truth = _nearest(sample, y, k, 4 * plan.search_bytes + _WORKSPACE, pool)  # before there is an index
+    search = _Search(_build(faiss, y, rows, plan, seed), rows, y, plan, pool)
+    recall, probes = 0.0, max(1, search.index.nlist // 256)
     while True:
-        index.nprobe = probes
+        search.index.nprobe = probes
         tried = Neighbours.none(len(sample), k)
-        _search(index, rows, sample, y, tried, pool)
+        search.fill(sample, tried)
         recall = _recall(truth, tried)
-        if recall >= _WANTED_RECALL or probes >= index.nlist / 2:
+        if recall >= _WANTED_RECALL or probes >= search.index.nlist / 2:
             break
         probes *= 2
-    _search(index, rows, x, y, found, pool, first, advance)
-    return Direction(recall, name, probes)
+    search.fill(x, found, first, advance)
+    return Direction(recall, plan.kind, probes)
 
 
-def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, name: str, seed: int):  # type: ignore[no-untyped-def]
+def _draw(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """At most so many of the rows, in their order."""
+    places = np.random.default_rng(seed).choice(len(rows), min(most, len(rows)), replace=False, shuffle=False)
+    return rows[np.sort(places)]
+
+
+def _nearest(sample: Vectors, y: Vectors, k: int, memory: int, pool: Threads) -> Neighbours:
+    """The exact neighbours of a few rows, a part of the other side at a time: its own neighbours are not wanted."""
+    best = Neighbours.none(len(sample), k)
+    for start in range(0, len(y), _TRUTH_ROWS):
+        part = y.rows(start, min(start + _TRUTH_ROWS, len(y)))
+        best = merge([best, knn_graph(sample, part, k, memory=memory, threads=pool.count).forward], k)
+    return best
+
+
+def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, seed: int):  # type: ignore[no-untyped-def]
     """Train on a sample and add all rows, a batch at a time; on the GPU when FAISS sees one."""
-    index = faiss.index_factory(y.dim, name, faiss.METRIC_INNER_PRODUCT)
-    if "PQ" in name:
+    index = faiss.index_factory(y.dim, plan.kind, faiss.METRIC_INNER_PRODUCT)
+    if "PQ" in plan.kind:
         index.do_polysemous_training = False  # on by default, takes minutes, and helps only Hamming distances
     if faiss.get_num_gpus():
         index = faiss.index_cpu_to_all_gpus(index)
-    sample = np.random.default_rng(seed).permutation(rows)[: max(256 * 39, 64 * index.nlist)]
-    index.train(_unit(y, np.sort(sample)))
-    for first in range(0, len(rows), _BATCH):
-        index.add(_unit(y, rows[first : first + _BATCH]))
+    batch = plan.batch(y.dim, 0, 0, half=False)
+    chosen = _draw(rows, plan.training_rows, seed)
+    sample = np.empty((len(chosen), y.dim), np.float32)
+    for first in range(0, len(chosen), batch):
+        sample[first : first + batch] = _unit(y, chosen[first : first + batch])
+    index.train(sample)
+    del sample
+    for first in range(0, len(rows), batch):
+        index.add(_unit(y, rows[first : first + batch]))
     return index
 
 
@@ -162,28 +229,37 @@ def _unit(vectors: Vectors, rows: np.ndarray) -> np.ndarray:
     return vectors.stored[rows].astype(np.float32) * vectors.inverse_norms[rows, None].astype(np.float32)
 
 
-def _search(  # type: ignore[no-untyped-def]
-    index,
-    rows: np.ndarray,
-    x: Vectors,
-    y: Vectors,
-    found: Neighbours,
-    pool: Threads,
-    first: int = 0,
-    advance: Callable[[int, float], None] = lambda rows, work: None,
-) -> None:
-    """Candidates from the index, re-ranked by canonical score; `advance` hears how many rows are finished."""
-    k = found.ids.shape[1]
-    for start in range(first, len(x), _BATCH):
-        part = x.rows(start, min(start + _BATCH, len(x)))
-        queries = unit_rows(part, 0, len(part)).numpy()
-        scores, places = index.search(np.nan_to_num(queries), max(_CANDIDATES, 4 * k))
-        places = np.where(places < 0, MISSING, rows[places]).astype(np.int32)
-        places[np.isnan(part.inverse_norms)] = MISSING
-        scores[places == MISSING] = -np.inf
-        best, _ = rerank(part, y, scores, places, k, pool, bound=0.0)
-        found.ids[start : start + _BATCH], found.scores[start : start + _BATCH] = best
-        advance(start + len(part), float(len(part)) * len(y) * x.dim / 2)  # the other direction is the other half
+class _Search(NamedTuple):
+    """An index of the rows of y that take part."""
+
+    index: Any
+    rows: np.ndarray
+    y: Vectors
+    plan: IndexPlan
+    pool: Threads
+
+    def fill(
+        self,
+        x: Vectors,
+        found: Neighbours,
+        first: int = 0,
+        advance: Callable[[int, float], None] = lambda rows, work: None,
+    ) -> None:
+        """Candidates from the index, re-ranked by canonical score; `advance` hears how many rows are finished."""
+        k = found.ids.shape[1]
+        wanted = max(_CANDIDATES, 4 * k)
+        batch = self.plan.batch(x.dim, wanted, self.index.nprobe, self.y.stored.dtype == np.float16)
+        for start in range(first, len(x), batch):
+            part = x.rows(start, min(start + batch, len(x)))
+            queries = unit_rows(part, 0, len(part)).numpy()
+            scores, places = self.index.search(np.nan_to_num(queries, copy=False), wanted)
+            places = np.where(places < 0, MISSING, self.rows[places]).astype(np.int32)
+            places[np.isnan(part.inverse_norms)] = MISSING
+            scores[places == MISSING] = -np.inf
+            best, _ = rerank(part, self.y, scores, places, k, self.pool, bound=0.0)
+            found.ids[start : start + batch], found.scores[start : start + batch] = best
+            # The other direction is the other half.
+            advance(start + len(part), float(len(part)) * len(self.y) * x.dim / 2)
 
 
 def _recall(truth: Neighbours, found: Neighbours) -> float:

@@ -1,11 +1,15 @@
+import re
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mining import approximate, knn
-from mining.approximate import approximate_graph, import_faiss, index_kind
+from mining.approximate import approximate_graph, import_faiss, plan_index
 from mining.errors import InputError
 from mining.knn import Checkpoint, knn_graph
 from mining.top_k import MISSING
@@ -22,9 +26,9 @@ def overlap(found: np.ndarray, truth: np.ndarray) -> float:
     return float((truth[:, :, None] == found[:, None, :]).any(2).mean())
 
 
-@pytest.mark.parametrize(("memory", "kind"), [(1 << 30, "IVF58,Flat"), (250_000, "PQ")])
+@pytest.mark.parametrize(("memory", "kind"), [(1 << 30, "Flat"), (28 << 20, "PQ")])
 def test_recall_is_measured_and_scores_are_exact(memory: int, kind: str) -> None:
-    x, y = from_array(vectors(1000)), from_array(vectors(2300))
+    x, y = from_array(vectors(1000)), from_array(vectors(14_000))
     result = approximate_graph(x, y, 4, memory=memory, threads=1)
     exact = knn_graph(x, y, 4)
     assert kind in result.forward.index_kind
@@ -83,13 +87,50 @@ def test_excluded_rows_take_no_part() -> None:
     ("rows", "dim", "memory", "expected"),
     [
         (10_000, 64, 1 << 30, "IVF256,Flat"),
-        (10_000_000, 1024, 4 << 30, "IVF12649,PQ64"),
-        (100_000_000, 1024, 4 << 30, "IVF40000,PQ8"),
+        (10_000_000, 1024, 4 << 30, "IVF9440,PQ64"),
+        (100_000_000, 1024, 32 << 30, "IVF40000,PQ64"),
+        (100_000_000, 1024, 20 << 30, "IVF28286,PQ16"),
         (20, 64, 1 << 30, "IVF1,Flat"),
     ],
 )
 def test_the_index_follows_size_and_memory(rows: int, dim: int, memory: int, expected: str) -> None:
-    assert index_kind(rows, dim, memory) == expected
+    assert plan_index(rows, rows, dim, 4, memory).kind.startswith(expected)
+
+
+@given(
+    st.integers(1, 10**9),
+    st.integers(1, 10**9),
+    st.sampled_from([8, 50, 64, 768, 1024]),
+    st.integers(1, 32),
+    st.integers(1 << 20, 1 << 40),
+)
+def test_the_plan_fits_the_memory_or_says_what_it_needs(queries: int, rows: int, dim: int, k: int, memory: int) -> None:
+    held = (queries + rows) * 12 * k
+    try:
+        plan = plan_index(queries, rows, dim, k, memory)
+    except InputError as error:
+        needed = int(re.search(r"it needs ([\d,]+) MB", str(error))[1].replace(",", ""))
+        assert needed * 1e6 > memory - 1e6
+        plan_index(queries, rows, dim, k, int((needed + 1) * 1e6))
+        return
+    lists, _, encoding = plan.kind.removeprefix("IVF").partition(",")
+    width = 4 * dim if encoding == "Flat" else int(encoding.removeprefix("PQ"))
+    assert held + 2 * rows * width + plan.search_bytes <= memory
+    assert held + 4 * dim * (plan.training_rows + int(lists)) + plan.search_bytes <= memory
+    assert plan.training_rows >= min(rows, 39 * int(lists), 1024)
+    batch = plan.batch(dim, 32, int(lists), half=True)
+    assert batch == 1 or batch * (12 * dim + 12 * int(lists) + 6 * 32 * dim) <= plan.search_bytes
+
+
+def test_the_budget_is_honoured_by_every_array() -> None:
+    x, y = from_array(vectors(300, 128)), from_array(vectors(40_000, 128))
+    memory = 40 << 20  # the vectors of the larger side take 20 MB
+    approximate_graph(x.rows(0, 10), y.rows(0, 5000), 4, memory=memory, threads=1)  # imports and compiles
+    tracemalloc.start()
+    approximate_graph(x, y, 4, memory=memory, threads=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < memory - (10 << 20)  # the index, which FAISS allocates by itself
 
 
 def test_without_faiss_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
