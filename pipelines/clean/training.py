@@ -211,7 +211,7 @@ class TaskMaker:
     def _vectors(self, source: list[str], target: list[str], bitext: Bitext) -> tuple[np.ndarray, np.ndarray]:
         share = self.settings.word_dropout
         left, right = (
-            self.encoder.encode(drop_words(texts, share, self.rng), lang, normalise=True)
+            self.encoder.encode(drop_words(texts, share, self.rng), lang, normalize=True)
             for texts, lang in ((source, bitext.src_lang), (target, bitext.tgt_lang))
         )
         return left, right

@@ -63,7 +63,7 @@ def test_a_quantized_encoder_is_an_encoder_with_nearly_the_same_cosines(tmp_path
     assert small.fingerprint == made.fingerprint != whole.fingerprint
     assert small.languages == whole.languages
     texts = sentences(50)
-    full, coded = (encoder.encode(texts, "en", normalise=True) for encoder in (whole, small))
+    full, coded = (encoder.encode(texts, "en", normalize=True) for encoder in (whole, small))
     assert np.abs(full @ full.T - coded @ coded.T).max() < 0.1
     assert made.error < 0.05
     names = {name for name in load_file(tmp_path / "small" / WEIGHTS) if name.startswith("bigrams")}
