@@ -92,7 +92,10 @@ class Bag(nn.Module):
 
 def _table(rows: int, dim: int) -> nn.EmbeddingBag:
     # Not the constructor, which would draw all of it a first time with its own spread.
-    return table_of(torch.empty(rows, dim).normal_(std=_START * dim**-0.5))
+    weight = torch.empty(rows, dim)
+    if not weight.is_meta:  # of a checkpoint that brings its weights; to draw there makes torch load its compiler
+        weight.normal_(std=_START * dim**-0.5)
+    return table_of(weight)
 
 
 def table_of(weight: Tensor) -> nn.EmbeddingBag:

@@ -95,8 +95,8 @@ class _Bars:
         if time.monotonic() - self._begun >= _POLL_SECONDS or self._tasks:
             self._update()
         for task in self._progress.tasks if complete else ():
-            done = task.completed
-            self._progress.update(task.id, total=done, all=f"{done:,.0f}")
+            done = task.completed if task.total is None else task.total  # notes of the last ones may be gone already
+            self._progress.update(task.id, completed=done, total=done, all=f"{done:,.0f}")
         if self._tasks:
             self._progress.stop()
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +73,9 @@ def test_a_word_is_hashed_by_its_tokens_in_order() -> None:
     assert bucket([3, 4, 5]) != bucket([3, 5, 4])
     assert bucket([3, 4, 6, 7]) == bucket([3, 4]) + bucket([6, 7])
     assert bucket([3, 6, 9]) == []
+
+
+def test_a_bag_whose_weights_come_later_draws_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "normal_", lambda *given, **more: pytest.fail("drawn"))
+    with torch.device("meta"):
+        assert Bag(BagSettings(dim=4, bigrams=7), 20).tokens.weight.is_meta
