@@ -119,7 +119,9 @@ class _Bars:
         if not self._tasks:
             self._progress.start()
         if phase.name not in self._tasks:
-            self._tasks[phase.name] = self._progress.add_task(phase.name, unit=phase.unit, all="?", speed="")
+            self._tasks[phase.name] = self._progress.add_task(
+                phase.name, total=None, unit=phase.unit, all="?", speed=""
+            )
         task = self._tasks[phase.name]
         total = "?" if phase.total is None else f"{phase.total:,}"
         speed = f"{fresh / seconds:,.0f} sentences/s" if fresh and seconds else ""
