@@ -160,16 +160,25 @@ class EmbedShard(beam.DoFn):
         table = read_shard(join(item.folder, item.shard.name), columns, item.shard.checksum)
         embedded = embed_table(self._encoder, table)
         require_few_dead(item.shard, embedded)
-        metadata = {"encoder": self.facts.fingerprint, "text": item.text, "normalised": "false"}
         ids = table["id"].to_numpy()[embedded.rows]
         vectors = embedded.vectors.astype(self.settings.dtype, copy=False)
-        name = new_name(item.shard.index, "arrow")
-        write_vectors(item.work.place(name), ids, vectors, metadata)
-        counters = write_dead_letters(item.work.url, name, table, embedded.reasons)
-        digest = fingerprint(_bytes(ids), _bytes(vectors))
-        shard = Shard(index=item.shard.index, name=name, rows=len(ids), digest=digest, counters=counters)
+        shard = write_vector_shard(item.work, item.shard.index, ids, vectors, self.facts, item.text)
+        counters = write_dead_letters(item.work.url, shard.name, table, embedded.reasons)
         _count(embedded, self._encoder)
-        return item.work.note(shard)
+        return item.work.note(shard.model_copy(update={"counters": counters}))
+
+
+def write_vector_shard(
+    work: Work, index: int, ids: np.ndarray, vectors: np.ndarray, facts: EncoderFacts, text: str
+) -> Shard:
+    """The file of a shard; `text` is the fingerprint of the sentences."""
+    metadata = {"encoder": facts.fingerprint, "text": text, "normalised": "false"}
+    name = new_name(index, "arrow")
+    write_vectors(work.place(name), ids, vectors, metadata)
+    counters = Counters(rows_in=len(ids), kept=len(ids))
+    return Shard(
+        index=index, name=name, rows=len(ids), digest=fingerprint(_bytes(ids), _bytes(vectors)), counters=counters
+    )
 
 
 class Embedded(NamedTuple):
