@@ -75,7 +75,7 @@ def probe_vectors(
     encoder: Encoder, store: Store, held: Sequence[np.ndarray], domains: Sequence[str], quota: int
 ) -> ProbeVectors:
     chosen = choose_probes(store, held, domains, quota)
-    vectors = encoder.encode_tokens(sentences_of(store, chosen.sentences), normalise=True)
+    vectors = encoder.encode_tokens(sentences_of(store, chosen.sentences), normalize=True)
     return ProbeVectors(vectors, chosen.language.astype(np.uint8), chosen.group, store.languages)
 
 
@@ -90,7 +90,7 @@ def held_out_figures(encoder: Encoder, store: Store, held: Sequence[np.ndarray])
         pairs = held_out_pairs(store, held, lang)[:_MOST_HELD_OUT]
         if len(pairs) < _FEWEST_HELD_OUT:
             continue
-        left, right = (encoder.encode_tokens(sentences_of(store, pairs[:, side]), normalise=True) for side in (0, 1))
+        left, right = (encoder.encode_tokens(sentences_of(store, pairs[:, side]), normalize=True) for side in (0, 1))
         cosines, rows = left @ right.T, np.arange(len(pairs))
         hits = (cosines.argmax(1) == rows).mean() + (cosines.argmax(0) == rows).mean()
         figures[lang] = Figure(benchmark="held-out", precision=round(50 * float(hits), 1), sentences=len(pairs))
@@ -99,7 +99,7 @@ def held_out_figures(encoder: Encoder, store: Store, held: Sequence[np.ndarray])
 
 def benchmark_figures(encoder: Encoder, folder: Path, benchmark: Literal["Tatoeba", "UDHR"]) -> dict[str, Figure]:
     """P@1 of every language of a folder; of several files of one language, that of the longest."""
-    outcome = Tatoeba().run(EncodedTexts(encoder, str(folder)), DataFolder(folder))
+    outcome = Tatoeba(data=str(folder)).run(EncodedTexts(encoder, str(folder)), DataFolder(folder))
     figures: dict[str, Figure] = {}
     for score in outcome.scores:
         if score.metric != "P@1" or not isinstance(score.sample, Sample):  # of one direction, or an average
