@@ -125,11 +125,11 @@ def _boxes(i: int, j: int, products: Products, size: int, box: np.ndarray) -> No
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _product(x: np.ndarray, y: np.ndarray) -> np.float32:
+def _product(x: np.ndarray, y: np.ndarray) -> float:
     total = np.float32(0)
     for d in range(len(x)):
         total += x[d] * y[d]
-    return total
+    return float(total)
 
 
 @njit(nogil=True, cache=True)
