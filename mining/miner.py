@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from mining.approximate import EXACT_LIMIT, approximate_graph
-from mining.calibration import SEED_DISTANCE, Calibration, calibrate
+from mining.calibration import Calibration, calibrate
 from mining.corpus import read_id_pairs, texts_at
 from mining.errors import InputError
 from mining.filters import FilterSettings, apply_filters
@@ -179,16 +179,12 @@ def _calibrated(edges: Edges, source: Side, target: Side, precision: float, prob
             compact[1][probes.target_only],
         ),
     )
-    threshold = calibration.threshold_for(precision).threshold
+    point = calibration.threshold_for(precision)
+    threshold = point.threshold
     planted_source = np.union1d(probes.full[:, 0], probes.source_only)
     planted_target = np.union1d(probes.full[:, 1], probes.target_only)
     corpus = ~np.isin(edges.source, planted_source) & ~np.isin(edges.target, planted_target)
-    notes: tuple[str, ...] = ()
-    if calibration.seed_distance > SEED_DISTANCE:
-        notes = (
-            "the seed pairs score unlike the pairs of the corpora: the estimated precision may be 10 points off; "
-            "seed pairs of the same domain make it better",
-        )
+    notes = () if point.reliable else (f"the precision of these pairs is not known: {point.reason}",)
     return Selection(
         edges.take(corpus & fixed(edges.scores, threshold)), threshold, calibration=calibration, notes=notes
     )

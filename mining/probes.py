@@ -1,7 +1,8 @@
-"""Known pairs planted in the corpora: which, where, and what became of them."""
+"""Probe pairs, which are known translations planted in the corpora: which, where, and what became of them."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,15 +46,60 @@ class ProbeRows(NamedTuple):
     target_only: NDArray[np.int64]
 
 
-def plan_probes(pairs: int, seed: int = 0) -> ProbePlan:
+def plan_probes(pairs: int, random_seed: int = 0) -> ProbePlan:
     """Half of the seed pairs whole, a quarter with the source only, a quarter with the target only, at random."""
     if pairs < 4 * MIN_PROBES:
         raise InputError(
-            f"{pairs} seed pairs are too few to calibrate a threshold; {4 * MIN_PROBES} or more are needed"
+            f"{pairs} distinct seed pairs are too few to calibrate a threshold; {4 * MIN_PROBES} or more are needed"
         )
-    order = np.random.default_rng(seed).permutation(pairs)
+    order = np.random.default_rng(random_seed).permutation(pairs)
     full, source_only, target_only = np.split(order, [pairs // 2, pairs // 2 + pairs // 4])
     return ProbePlan(np.sort(full), np.sort(source_only), np.sort(target_only))
+
+
+def distinct(source: Sequence[Hashable], target: Sequence[Hashable]) -> NDArray[np.int64]:
+    """The seed pairs neither side of which stands in an earlier one: repeats are no evidence, and hide each other."""
+    seen: tuple[set[Hashable], set[Hashable]] = set(), set()
+    kept = []
+    for number, pair in enumerate(zip(source, target, strict=True)):
+        if pair[0] not in seen[0] and pair[1] not in seen[1]:
+            kept.append(number)
+            for side, value in zip(seen, pair, strict=True):
+                side.add(value)
+    return np.array(kept, np.int64)
+
+
+def planted_rows(sources: NDArray, targets: NDArray, n_src: int, n_tgt: int) -> ProbeRows:
+    """Read a plan back: the pair numbers of the probes behind corpora of these sizes, in the order of their rows."""
+    _, src, tgt = np.intersect1d(sources, targets, assume_unique=True, return_indices=True)
+    return ProbeRows(
+        full=np.stack([n_src + src, n_tgt + tgt], axis=1),
+        source_only=n_src + np.flatnonzero(~np.isin(sources, targets)),
+        target_only=n_tgt + np.flatnonzero(~np.isin(targets, sources)),
+    )
+
+
+class Planted(NamedTuple):
+    """Vectors of both sides with probes behind them."""
+
+    source: NDArray[np.float32]
+    target: NDArray[np.float32]
+    rows: ProbeRows
+
+
+def plant_vectors(
+    source: NDArray, target: NDArray, probe_source: NDArray, probe_target: NDArray, random_seed: int = 0
+) -> Planted:
+    """Plant probe pairs that are vectors without text, such as those that come with an encoder, row by row a pair."""
+    if len(probe_source) != len(probe_target):
+        raise InputError(f"{len(probe_source)} source and {len(probe_target)} target probe vectors are no pairs")
+    chosen = distinct(*([row.tobytes() for row in side] for side in (probe_source, probe_target)))
+    plan = plan_probes(len(chosen), random_seed)
+    return Planted(
+        np.concatenate([source, probe_source[chosen[plan.sources()]]]),
+        np.concatenate([target, probe_target[chosen[plan.targets()]]]),
+        plan.rows(len(source), len(target)),
+    )
 
 
 class Sizes(NamedTuple):
@@ -73,6 +119,7 @@ class Evidence(NamedTuple):
     full: NDArray[np.float64]  # pairs planted in full, matched with each other
     one_sided: NDArray[np.float64]  # one-sided probes matched with a corpus sentence
     mismatched: NDArray[np.float64]  # sentences of full pairs matched with a corpus sentence
+    among_probes: int  # false matches of two probes
     sizes: Sizes
 
 
@@ -95,6 +142,7 @@ def gather(
         full=scores[own],
         one_sided=scores[one_corpus & (src_lone[src] | tgt_lone[tgt])],
         mismatched=scores[one_corpus & ((src_full[src] >= 0) | (tgt_full[tgt] >= 0))],
+        among_probes=int((~src_corpus[src] & ~tgt_corpus[tgt] & ~own).sum()),
         sizes=Sizes(int(src_corpus.sum()), int(tgt_corpus.sum()), len(full), len(lone_src), len(lone_tgt)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,6 +142,10 @@ def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
 
 
 def _summarise(result: JobResult, written: int, out: str) -> None:
+    from rich.console import Console
+
+    from pipelines.mine.score_curve import ScoreCurve
+
     counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
     graph = result.graph.manifest.measures
     rows = [
@@ -149,10 +154,31 @@ def _summarise(result: JobResult, written: int, out: str) -> None:
         *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
-        *((name.replace("_", " "), f"{value:,.4f}") for name, value in measures.items()),
+        *known_measures(measures),
         (f"pairs in {out}", f"{written:,}"),
     ]
     show("mined", rows)
+    curve = ScoreCurve.read(result.pairs.url)
+    if curve is not None and curve.warning:
+        warning = f"the precision of these pairs is not known: {curve.warning}"
+        Console(stderr=True).print(f"note: {warning}", style="yellow", highlight=False, markup=False)
+
+
+def known_measures(measures: dict[str, float]) -> Iterator[tuple[str, str]]:
+    """What is known of the pairs, as a person reads it; nothing that is not known."""
+    basis = "estimated " if "precision_low" in measures else ""
+    interval = f" ({measures['precision_low']:.0%} to {measures['precision_high']:.0%})" if basis else ""
+    if "threshold" in measures:
+        yield "threshold", f"{measures['threshold']:.4f}"
+    if "precision" in measures:
+        yield f"{basis}precision", f"{measures['precision']:.1%}{interval}"
+    elif basis:
+        yield "estimated precision", f"not known{interval}"
+    for name in ("recall", "f1"):
+        if name in measures:
+            yield f"{basis}{name}", f"{measures[name]:.1%}"
+    if "true_pairs" in measures:
+        yield "estimated true pairs", f"{measures['true_pairs']:,.0f}"
 
 
 def show(title: str, rows: list[tuple[str, str]]) -> None:

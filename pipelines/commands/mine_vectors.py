@@ -314,10 +314,11 @@ def _summarise(
     if selection.calibration:
         point = selection.calibration.at(selection.threshold)
         low, high = point.interval
-        table.add_row("estimated precision", f"{point.precision:.1%} ({low:.1%} to {high:.1%})")
-        table.add_row(
-            "estimated recall", f"{point.recall:.1%} of about {selection.calibration.true_pairs:,.0f} true pairs"
-        )
+        known = f"{point.precision:.1%}" if point.reliable else "not known"
+        table.add_row("estimated precision", f"{known} ({low:.0%} to {high:.0%})")
+        if point.reliable:
+            true_pairs = f"{selection.calibration.true_pairs:,.0f}"
+            table.add_row("estimated recall", f"{point.recall:.1%} of about {true_pairs} true pairs")
     for reason, count in mined.counts.most_common():
         table.add_row(f"dropped: {reason}", f"{count:,}")
     table.add_row("pairs", f"{mined.pairs.num_rows:,} -> {escape(out)}")

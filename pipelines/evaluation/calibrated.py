@@ -1,4 +1,4 @@
-"""A threshold for comparable corpora without gold: seed pairs planted in them, as `mining.calibration` needs it."""
+"""A threshold for comparable corpora without gold: probe pairs planted in them, as `mining.calibration` needs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mining.calibration import calibrate
 from mining.errors import InputError
 from mining.margin import Margin
-from mining.probes import plan_probes
+from mining.probes import plant_vectors
 from mining.retrieval import Retrieval, retrieve
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
@@ -48,19 +48,11 @@ def calibrated_threshold(
     source: VectorSource, corpora: Comparable, seed_pairs: Seed, way: tuple[Retrieval, Margin], k: int, seed: int
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
-    plan = plan_probes(len(seed_pairs.source), seed)
-    sides = (
-        np.concatenate([source.vectors(corpus), source.vectors(planted)[rows]])
-        for corpus, planted, rows in (
-            (corpora.source, seed_pairs.source, plan.sources()),
-            (corpora.target, seed_pairs.target, plan.targets()),
-        )
-    )
-    first, second = sides
+    texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
+    first, second, probes = plant_vectors(*(source.vectors(text) for text in texts), random_seed=seed)
     edges = retrieve(graph_of(first, second, k), *way)
-    probes = plan.rows(len(corpora.source), len(corpora.target))
     found = calibrate(
-        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, seed=seed
+        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, random_seed=seed
     )
     precision, recall = found.curve.precision, found.curve.recall
     if not len(precision):

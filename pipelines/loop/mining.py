@@ -15,7 +15,7 @@ from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.seed_bitext import probes_path
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
-from pipelines.mine.probe_pairs import plant, read_seed_pairs
+from pipelines.mine.probe_pairs import ProbeSide, plant
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of
 
@@ -25,7 +25,6 @@ Report = Callable[[str], None]  # told the name of each stage
 class Probes(NamedTuple):
     """Known pairs behind the corpora of a language pair."""
 
-    pairs: int
     source: Dataset
     target: Dataset
 
@@ -66,11 +65,10 @@ def prepare_text(
     probes = {}
     for pair in settings.pairs:
         path = str(probes_path(seed, pair))
-        sides = [
-            plant(path, side, languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}"))
-            for side, lang in enumerate(pair.split("-"))
+        places = [
+            ProbeSide(languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}")) for lang in pair.split("-")
         ]
-        probes[pair] = Probes(len(read_seed_pairs(path)), *sides)
+        probes[pair] = Probes(*plant(path, *places))
     return Text(languages, probes)
 
 
@@ -141,7 +139,7 @@ def _mine(
         out=out,
         margin=settings.mining.margin,
         retrieval=settings.mining.retrieval,
-        threshold=ThresholdSettings(precision=precision, seed_pairs=probes.pairs),
+        threshold=ThresholdSettings(precision=precision),
         filters=settings.mining.filters,
         rows_per_shard=settings.mining.rows_per_shard,
     )

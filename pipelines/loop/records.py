@@ -56,7 +56,7 @@ class MinedPair(_Record):
     target_precision: float | None = None
     estimated_precision: float | None = Field(None, description="of the pairs above the threshold, by probe pairs")
     estimated_true_pairs: float | None = Field(None, description="in the text of the two languages")
-    seed_distance: float | None = None
+    domain_distance: float | None = Field(None, description="0 when the probe pairs are of the domain of the text")
     hard_negatives: int = 0
     refused: str | None = Field(None, description="why nothing was mined: no threshold reaches the target")
     gold: GoldCheck | None = None

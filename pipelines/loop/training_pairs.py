@@ -21,6 +21,7 @@ from pipelines.loop.pair_selection import Known, Selection, select_pairs
 from pipelines.loop.records import MinedPair
 from pipelines.mine.edges import Direction
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.thresholding import PROBES
 
 RECORD = "mined.json"
 
@@ -113,8 +114,8 @@ def _describe(
     if mined.pairs is None:
         return MinedPair(pair=pair, target_precision=precision, refused=mined.refused)
     counters, measures = mined.pairs.manifest.counters, mined.pairs.manifest.measures
-    planted = counters.dropped.get("planted", 0)
-    dropped = {reason: rows for reason, rows in counters.dropped.items() if reason != "planted"}
+    planted = counters.dropped.get(PROBES, 0)
+    dropped = {reason: rows for reason, rows in counters.dropped.items() if reason != PROBES}
     return MinedPair(
         pair=pair,
         matched=counters.rows_in - planted,
@@ -124,7 +125,7 @@ def _describe(
         target_precision=precision,
         estimated_precision=measures.get("precision"),
         estimated_true_pairs=measures.get("true_pairs"),
-        seed_distance=measures.get("seed_distance"),
+        domain_distance=measures.get("domain_distance"),
         hard_negatives=negatives,
         gold=check_gold([gold for gold in settings.gold if gold.pair == pair], selection.pairs),
     )

@@ -20,7 +20,7 @@ from pipelines.graph.graph_stage import build_graph, graph_request
 from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
-from pipelines.mine.probe_pairs import plant, read_seed_pairs
+from pipelines.mine.probe_pairs import ProbeSide, plant
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
 
@@ -41,7 +41,6 @@ class _Side:
     """One side on its way: the corpus and the probes behind it, as sentences and then as vectors."""
 
     name: str  # of its folders
-    number: int  # of its column in seed bitext
     settings: SideSettings
     sentences: list[Dataset] = field(default_factory=list)
     vectors: list[Dataset] = field(default_factory=list)
@@ -56,7 +55,7 @@ def mine_corpora(
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
-    source, target = _Side("src", 0, settings.source), _Side("tgt", 1, settings.target)
+    source, target = _Side("src", settings.source), _Side("tgt", settings.target)
     with held(join(settings.work, LOCK), settings.work):
         _embed_sides(settings, [source, target], runner, quiet, report)
         report("graph")
@@ -76,14 +75,19 @@ def _embed_sides(
         report(f"prepare {side.name}")
         side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
     if settings.seed is not None:
-        for side in sides:
-            folder = _probes_folder(join(settings.work, f"{side.name}-seed"), settings.seed)
-            side.sentences.append(plant(settings.seed, side.number, side.sentences[0], side.settings.read.lang, folder))
+        planted = plant(settings.seed, *(_probe_side(settings.work, side, settings.seed) for side in sides))
+        for side, probes in zip(sides, planted, strict=True):
+            side.sentences.append(probes)
     for side in sides:
         for sentences in side.sentences:
             report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
             request = _embed_settings(settings, sentences, runner)
             side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
+
+
+def _probe_side(work: str, side: _Side, seed: str) -> ProbeSide:
+    folder = _probes_folder(join(work, f"{side.name}-probes"), seed)
+    return ProbeSide(side.sentences[0], side.settings.read.lang, folder)
 
 
 def _probes_folder(url: str, seed: str) -> str:
@@ -122,9 +126,6 @@ def _graph_settings(settings: JobSettings, source: _Side, target: _Side, runner:
 
 
 def _mine_settings(settings: JobSettings, graph: Dataset, source: _Side, target: _Side) -> MineSettings:
-    threshold = settings.threshold
-    if settings.seed is not None:
-        threshold = threshold.model_copy(update={"seed_pairs": len(read_seed_pairs(settings.seed))})
     asked = MineSettings(
         graph=graph.url,
         source=[dataset.url for dataset in source.sentences],
@@ -132,7 +133,7 @@ def _mine_settings(settings: JobSettings, graph: Dataset, source: _Side, target:
         out=join(settings.work, settings.pairs),
         margin=settings.margin,
         retrieval=settings.retrieval,
-        threshold=threshold,
+        threshold=settings.threshold,
         filters=settings.filters,
         rows_per_shard=settings.rows_per_shard,
     )

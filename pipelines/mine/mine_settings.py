@@ -30,7 +30,6 @@ class ThresholdSettings(BaseModel):
     precision: float | None = Field(
         default=None, gt=0, le=1, description="choose the threshold for this precision, estimated by probe pairs"
     )
-    seed_pairs: int = Field(default=0, ge=0, description="how many seed pairs were planted")
 
     @model_validator(mode="after")
     def _one(self) -> ThresholdSettings:
@@ -57,8 +56,8 @@ class MineSettings(BaseModel):
 
     @model_validator(mode="after")
     def _probes(self) -> MineSettings:
-        if self.threshold.precision is not None and not self.threshold.seed_pairs:
-            raise ValueError("a target precision needs seed pairs to calibrate the threshold with")
+        if self.threshold.precision is not None and len(self.source) + len(self.target) < 4:
+            raise ValueError("a target precision needs probe pairs on both sides to calibrate the threshold with")
         return self
 
 

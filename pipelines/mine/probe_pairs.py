@@ -1,16 +1,19 @@
-"""Seed pairs planted behind the corpora: sentences datasets whose ids continue those of the corpus."""
+"""Probe pairs planted behind the corpora: sentences datasets whose ids continue those of the corpus."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
-from mining.probes import plan_probes
-from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Request, Shard, file_input
-from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from mining.probes import ProbeRows, distinct, plan_probes, planted_rows
+from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Request, Shard, file_input, open_dataset
+from pipelines.datasets.sentences import SCHEMA, constant, read_shard, write_shard
 from pipelines.datasets.work import begin, new_name
 from pipelines.prepare.parts import CLEANING
 
@@ -27,26 +30,65 @@ def read_seed_pairs(url: str) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def plant(url: str, side: int, corpus: Dataset, lang: str, out: str) -> Dataset:
-    """The sentences of one side (0 or 1) that are planted, as a dataset to embed and mine behind `corpus`."""
+class ProbeSide(NamedTuple):
+    """Where the probes of one side go: behind this corpus, as a dataset in this folder."""
+
+    corpus: Dataset
+    lang: str
+    out: str
+
+
+def plant(url: str, source: ProbeSide, target: ProbeSide) -> tuple[Dataset, Dataset]:
+    """The sentences that are planted, as datasets to embed and mine behind the corpora.
+
+    Their `line` is that of the seed pair, so that the two together are the plan (`read_plan`).
+    """
     pairs = read_seed_pairs(url)
-    plan = plan_probes(len(pairs))
-    chosen = plan.targets() if side else plan.sources()
-    configuration = {"read": {"lang": lang}, "first_id": corpus.rows, "side": side}
-    inputs = [file_input(url, SEED), corpus.as_input(CORPUS, out)]
-    work = begin(out, Request(kind="sentences", configuration=configuration, inputs=inputs))
+    chosen = distinct(*zip(*pairs, strict=True)) if pairs else np.empty(0, np.int64)
+    plan = plan_probes(len(chosen))
+    texts = [[pair[side] for pair in pairs] for side in (0, 1)]
+    return (
+        _write(url, source, 0, chosen[plan.sources()], texts[0]),
+        _write(url, target, 1, chosen[plan.targets()], texts[1]),
+    )
+
+
+def _write(url: str, side: ProbeSide, number: int, rows: NDArray[np.int64], texts: list[str]) -> Dataset:
+    first, count = side.corpus.rows, len(rows)
+    configuration = {"read": {"lang": side.lang}, "first_id": first, "side": number}
+    inputs = [file_input(url, SEED), side.corpus.as_input(CORPUS, side.out)]
+    work = begin(side.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
     if isinstance(work, Dataset):
         return work
-    count = len(chosen)
     columns = [
-        pa.array(np.arange(corpus.rows, corpus.rows + count, dtype=np.uint64)),
+        pa.array(np.arange(first, first + count, dtype=np.uint64)),
         constant(url, count),
-        pa.array(chosen + 1),
+        pa.array(rows + 1),
         pa.nulls(count, pa.string()),
-        constant(lang, count),
-        pa.array([pairs[row][side] for row in chosen.tolist()], pa.string()),
+        constant(side.lang, count),
+        pa.array([texts[row] for row in rows.tolist()], pa.string()),
     ]
     name = new_name(0, "parquet")
     digest = write_shard(work.place(name), pa.table(columns, schema=SCHEMA))
     shard = Shard(index=0, name=name, rows=count, digest=digest)
     return work.complete([work.note(shard)], Counters(rows_in=count, kept=count))
+
+
+class StoredPlan(NamedTuple):
+    """Where the probes are among the rows mined, and how many rows each side has with them."""
+
+    rows: ProbeRows
+    n_src: int
+    n_tgt: int
+
+
+def read_plan(source: list[str], target: list[str]) -> StoredPlan:
+    """The plan that `plant` stored, from the sentences of each side: corpus, probes."""
+    sizes, lines = [], []
+    for urls in (source, target):
+        corpus, probes = (open_dataset(url, "sentences") for url in urls)
+        sizes.append(corpus.rows)
+        tables = [read_shard(probes.shard_url(shard), ["line"]) for shard in probes.shards]
+        lines.append(np.concatenate([table["line"].to_numpy() for table in tables]))
+    rows = planted_rows(lines[0], lines[1], sizes[0], sizes[1])
+    return StoredPlan(rows, sizes[0] + len(lines[0]), sizes[1] + len(lines[1]))

@@ -30,10 +30,11 @@ class ScoreCurve(BaseModel):
     precision_low: list[float] = []
     precision_high: list[float] = []
     recall: list[float] = []
+    warning: str = ""  # why the estimate is not reliable at the threshold that was chosen
 
     @classmethod
-    def of(cls, scores: np.ndarray, known: Curve | CalibratedCurve | None) -> ScoreCurve:
-        """Of the scores of all matched corpus pairs, and the curve that gold or planted pairs gave."""
+    def of(cls, scores: np.ndarray, known: Curve | CalibratedCurve | None, warning: str = "") -> ScoreCurve:
+        """Of the scores of all matched corpus pairs, and the curve that gold or probe pairs gave."""
         edges, counts = histogram(scores)
         if known is None:
             ordered = np.sort(scores)[::-1].astype(np.float64)
@@ -44,7 +45,7 @@ class ScoreCurve(BaseModel):
         names = ("threshold", "kept", "precision", "recall", "precision_low", "precision_high")
         columns = {name: getattr(known, name)[rows].tolist() for name in names if hasattr(known, name)}
         basis = "calibration" if isinstance(known, CalibratedCurve) else "gold"
-        return cls(basis=basis, edges=edges, counts=counts, **columns)
+        return cls(basis=basis, edges=edges, counts=counts, warning=warning, **columns)
 
     def reaching(self, precision: float) -> float | None:
         """The lowest threshold with this precision, if that is known of any."""

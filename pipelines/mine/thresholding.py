@@ -10,17 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from mining.calibration import CalibratedCurve, calibrate
 from mining.errors import InputError
 from mining.files import iterate_lines
-from mining.probes import ProbeRows, plan_probes
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work
 from pipelines.mine.edges import write_array
 from pipelines.mine.mine_settings import ThresholdSettings
+from pipelines.mine.probe_pairs import read_plan
 from pipelines.mine.score_curve import ScoreCurve
 
 Figures = dict[str, float | None]
 Known = Curve | CalibratedCurve | None
+PROBES = "probe_pairs"  # the reason that probes and what they match are dropped for
 
 
 class Selected(BaseModel):
@@ -36,10 +37,12 @@ class Selected(BaseModel):
     recall: float | None = None
     f1: float | None = None
     true_pairs: float | None = None
-    seed_distance: float | None = None
+    precision_low: float | None = None
+    precision_high: float | None = None
+    domain_distance: float | None = None
 
     def measures(self) -> dict[str, float]:
-        names = ("threshold", "precision", "recall", "f1", "true_pairs", "seed_distance")
+        names = [name for name in type(self).model_fields if name not in ("rows", "kept", "dropped")]
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
@@ -54,12 +57,12 @@ def select(
 
     `curve.json`, which stays beside the pairs, tells of those that do not pass.
     """
-    mask, about, known = _mask(edges, source, target, settings)
+    mask, about, known, warning = _mask(edges, source, target, settings)
     planted = _planted(edges, source, target)
-    ScoreCurve.of(edges["score"][~planted], known).write(work.url)
+    ScoreCurve.of(edges["score"][~planted], known, warning).write(work.url)
     kept = edges[mask & ~planted]
     write_array(work.scratch("selected.npy"), kept)
-    dropped = {"below_threshold": int((~mask & ~planted).sum()), "planted": int(planted.sum())}
+    dropped = {"below_threshold": int((~mask & ~planted).sum()), PROBES: int(planted.sum())}
     result = Selected(rows=len(edges), kept=len(kept), dropped=dropped, **about)
     write_model(selection_url(work), result)
     return result
@@ -67,11 +70,11 @@ def select(
 
 def _mask(
     edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
-) -> tuple[np.ndarray, Figures, Known]:
+) -> tuple[np.ndarray, Figures, Known, str]:
     scores = edges["score"]
     if settings.top is not None:
         chosen = top_n(scores, settings.top)
-        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}, None
+        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}, None, ""
     if settings.gold is not None:
         gold = gold_ids(settings.gold, source[0], target[0])
         tuned = tune_on_gold(np.stack([edges["source"], edges["target"]], axis=1), scores, gold)
@@ -81,28 +84,28 @@ def _mask(
             "recall": tuned.recall,
             "f1": tuned.f1,
         }
-        return fixed(scores, tuned.threshold), about, tuned.curve
+        return fixed(scores, tuned.threshold), about, tuned.curve, ""
     if settings.precision is not None:
-        return _calibrated(edges, source, target, settings.precision, settings.seed_pairs)
+        return _calibrated(edges, source, target, settings.precision)
     if settings.at_least is None:
-        return np.ones(len(edges), bool), {"threshold": None}, None
-    return fixed(scores, settings.at_least), {"threshold": settings.at_least}, None
+        return np.ones(len(edges), bool), {"threshold": None}, None, ""
+    return fixed(scores, settings.at_least), {"threshold": settings.at_least}, None, ""
 
 
 def _calibrated(
-    edges: np.ndarray, source: list[str], target: list[str], precision: float, seed_pairs: int
-) -> tuple[np.ndarray, Figures, Known]:
-    corpus = [open_dataset(urls[0], "sentences").rows for urls in (source, target)]
-    plan = plan_probes(seed_pairs)
-    rows: ProbeRows = plan.rows(*corpus)
-    sizes = corpus[0] + len(plan.sources()), corpus[1] + len(plan.targets())
+    edges: np.ndarray, source: list[str], target: list[str], precision: float
+) -> tuple[np.ndarray, Figures, Known, str]:
+    plan = read_plan(source, target)
     calibration = calibrate(
-        edges["source"], edges["target"], edges["score"], n_src=sizes[0], n_tgt=sizes[1], probes=rows
+        edges["source"], edges["target"], edges["score"], n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows
     )
     point = calibration.threshold_for(precision)
-    about: Figures = {"threshold": point.threshold, "precision": point.precision, "recall": point.recall}
-    about |= {"true_pairs": calibration.true_pairs, "seed_distance": calibration.seed_distance}
-    return fixed(edges["score"], point.threshold), about, calibration.curve
+    about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
+    about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
+    if not point.reliable:  # what is not known is not claimed
+        return fixed(edges["score"], point.threshold), about, calibration.curve, point.reason
+    about |= {"precision": point.precision, "recall": point.recall, "true_pairs": calibration.true_pairs}
+    return fixed(edges["score"], point.threshold), about, calibration.curve, ""
 
 
 def _planted(edges: np.ndarray, source: list[str], target: list[str]) -> np.ndarray:

@@ -16,6 +16,7 @@ from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.thresholding import PROBES
 from pipelines.mine.work_folder import Mine
 from pipelines.report.bands import Bands, sample_bands, score_bands
 
@@ -63,7 +64,7 @@ def funnel(mine: Mine) -> list[Stage]:
             if dataset is not None:
                 stages.append(Stage(f"{name} {what}", dataset.manifest.counters))
     counters = mine.pairs.manifest.counters
-    early = {reason: rows for reason, rows in counters.dropped.items() if reason in ("below_threshold", "planted")}
+    early = {reason: rows for reason, rows in counters.dropped.items() if reason in ("below_threshold", PROBES)}
     late = {reason: rows for reason, rows in counters.dropped.items() if reason not in early}
     passed = counters.rows_in - sum(early.values())
     stages.append(Stage("pairs above threshold", Counters(rows_in=counters.rows_in, kept=passed, dropped=early)))

@@ -149,6 +149,8 @@ def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Pan
         )
         return [*panels, Panel("precision", "Precision", missing)]
     told = "The share of right pairs above each threshold; bands hold 90% of what is likely."
+    if curve is not None and curve.warning:
+        told += f" The estimate by probe pairs is not reliable: {curve.warning}."
     return [*panels, Panel("precision", "Precision", told, charts.precision_by_threshold(lines, mine.threshold))]
 
 
@@ -199,12 +201,20 @@ def _summary(mine: Mine, gold: Gold | None) -> dict[str, str]:
         "target": f"{mine.target.sentences.rows:,}" if mine.target.sentences else "–",
         "pairs": f"{mine.pairs.rows:,}",
         "threshold": f"{mine.threshold:.3f}" if mine.threshold is not None else "–",
-        "estimated precision": f"{100 * measures['precision']:.1f}%" if "true_pairs" in measures else "–",
+        "estimated precision": f"{100 * measures['precision']:.1f}%" if "true_pairs" in measures else _unsure(mine),
     }
     truth = gold.metrics if gold else None
     for name in ("precision", "recall", "f1"):
         rows[f"true {name}" if name != "f1" else "F1"] = f"{100 * getattr(truth, name):.1f}%" if truth else "–"
     return rows
+
+
+def _unsure(mine: Mine) -> str:
+    """What is said of a precision that probe pairs could not tell."""
+    measures = mine.pairs.manifest.measures
+    if "precision_low" not in measures:
+        return "–"
+    return f"not known ({100 * measures['precision_low']:.0f} to {100 * measures['precision_high']:.0f}%)"
 
 
 def _tiles(mine: Mine, gold: Gold | None) -> list[tuple[str, str]]:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.probes import ProbeRows, gather, plan_probes
+from mining.probes import ProbeRows, distinct, gather, plan_probes, plant_vectors, planted_rows
 
 
 def test_plan_uses_every_seed_pair_once_and_repeats_itself() -> None:
-    plan = plan_probes(101, seed=3)
+    plan = plan_probes(101, random_seed=3)
     assert sorted(np.concatenate(plan).tolist()) == list(range(101))
     assert [len(part) for part in plan] == [50, 25, 26]
-    for ours, again in zip(plan, plan_probes(101, seed=3), strict=True):
+    for ours, again in zip(plan, plan_probes(101, random_seed=3), strict=True):
         np.testing.assert_array_equal(ours, again)
 
 
@@ -28,7 +28,7 @@ def test_rows_of_appended_probes() -> None:
 
 
 def test_too_few() -> None:
-    with pytest.raises(InputError, match="79 seed pairs are too few"):
+    with pytest.raises(InputError, match="79 distinct seed pairs are too few"):
         plan_probes(79)
     few = ProbeRows(np.zeros((1, 2), np.int64), np.array([1]), np.array([1]))
     with pytest.raises(InputError, match="needs 20 pairs"):
@@ -54,9 +54,36 @@ def test_every_match_goes_where_it_belongs() -> None:
     assert evidence.full.tolist() == [0.2]
     assert evidence.mismatched.tolist() == [0.4]
     assert evidence.one_sided.tolist() == [0.5, 0.6]
+    assert evidence.among_probes == 3
     assert evidence.sizes == (10, 10, 40, 20, 20)
 
 
 def test_rows_outside() -> None:
     with pytest.raises(ValueError, match="outside"):
         gather(np.array([0]), np.array([0]), np.array([1.0]), 20, 20, plan_probes(80).rows(10, 10))
+
+
+def test_repeated_sentences_count_once() -> None:
+    assert distinct(["a", "a", "b", "c", "c"], ["x", "y", "x", "z", "z"]).tolist() == [0, 3]
+
+
+def test_a_plan_is_read_back_from_its_pair_numbers() -> None:
+    plan = plan_probes(100)
+    read, drawn = planted_rows(plan.sources(), plan.targets(), 1000, 2000), plan.rows(1000, 2000)
+    for ours, theirs in zip(read, drawn, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_vectors_without_text_are_planted() -> None:
+    rng = np.random.default_rng(0)
+    source, target, left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (7, 9, 100, 100))
+    left[50:60], right[50:60] = left[0], right[0]  # ten copies
+    planted = plant_vectors(source, target, left, right)
+    assert (len(planted.source), len(planted.target)) == (7 + 45 + 22, 9 + 45 + 23)
+    for row in planted.rows.full:
+        number = np.flatnonzero((left == planted.source[row[0]]).all(axis=1))[0]
+        np.testing.assert_array_equal(planted.target[row[1]], right[number])
+    with pytest.raises(InputError, match="1 distinct seed pairs are too few"):
+        plant_vectors(source, target, np.tile(left[:1], (100, 1)), np.tile(right[:1], (100, 1)))
+    with pytest.raises(InputError, match="no pairs"):
+        plant_vectors(source, target, left, right[:99])

@@ -42,7 +42,7 @@ def write_work(
     """Sentences, vectors, a graph and pairs; one more pair was dropped by a filter."""
     folder.mkdir(parents=True, exist_ok=True)
     sides = [
-        _sentences(folder / name, [getattr(pair, name) for pair in pairs] + [f"alone {name}"], lang)
+        write_sentences(folder / name, [getattr(pair, name) for pair in pairs] + [f"alone {name}"], lang)
         for name, lang in zip(("src", "tgt"), langs, strict=True)
     ]
     vectors = [_vectors(Path(f"{side.url}-vectors"), side) for side in sides]
@@ -65,7 +65,7 @@ def _start(folder: Path, request: Request):  # type: ignore[no-untyped-def]
     return work
 
 
-def _sentences(folder: Path, texts: list[str], lang: str) -> Dataset:
+def write_sentences(folder: Path, texts: list[str], lang: str) -> Dataset:
     source = str(folder.parent / f"{folder.name}.txt")
     request = Request(
         kind="sentences",

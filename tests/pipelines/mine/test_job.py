@@ -170,17 +170,27 @@ def test_gold_pairs_by_sentence_tune_the_threshold(whole: JobResult, tmp_path: P
 def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     seed.write_text("".join(f"the cat {i} sees {i * 7} house\tthe cat {i} sees {i * 7} house\n" for i in range(100)))
-    threshold = ThresholdSettings(precision=0.05)
+    threshold = ThresholdSettings(precision=0.001)
     result = mine_corpora(job(corpora, "seeded", k=3, threshold=threshold, seed=str(seed)))
-    assert result.pairs.manifest.counters.dropped["planted"] > 20
+    assert result.pairs.manifest.counters.dropped["probe_pairs"] > 20
     assert 0 < result.pairs.rows <= 160
     assert not any(row[2].startswith("the cat") and row[2] == row[3] for row in rows(result.pairs))
-    assert {"threshold", "true_pairs", "seed_distance"} <= result.pairs.manifest.measures.keys()
+    measures = result.pairs.manifest.measures
+    assert {"threshold", "precision_low", "precision_high", "domain_distance"} <= measures.keys()
     curve = ScoreCurve.read(result.pairs.url)
     assert curve is not None and curve.basis == "calibration"
+    assert bool(curve.warning) == ("precision" not in measures) == ("true_pairs" not in measures)
     counters = result.pairs.manifest.counters
-    assert sum(curve.counts) == counters.rows_in - counters.dropped["planted"]
+    assert sum(curve.counts) == counters.rows_in - counters.dropped["probe_pairs"]
     assert all(np.array(curve.precision_low) <= np.array(curve.precision_high))
+
+
+def test_copies_of_one_seed_pair_are_no_evidence(corpora: Path, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.tsv"
+    seed.write_text("the cat sees a house\tthe cat sees a house\n" * 100)
+    settings = job(corpora, "copies", k=3, threshold=ThresholdSettings(precision=0.05), seed=str(seed))
+    with pytest.raises(InputError, match="1 distinct seed pairs are too few"):
+        mine_corpora(settings)
 
 
 def files(folder: Path) -> dict[Path, int]:

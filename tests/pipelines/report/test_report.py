@@ -71,6 +71,7 @@ def test_gold_and_curves_are_drawn_where_they_are(tmp_path: Path) -> None:
     curve = ScoreCurve(
         basis="calibration", edges=[1.0, 1.5, 2.0], counts=[20, 20], threshold=scores, kept=list(range(1, 41)),
         precision=[0.9] * 40, precision_low=[0.8] * 40, precision_high=[1.0] * 40, recall=[i / 40 for i in range(40)],
+        warning="the encoder is too weak here",
     )  # fmt: skip
     demo = tmp_path / "demo"
     write_work(demo / "work" / "en-de", pairs, curve=curve)
@@ -83,6 +84,7 @@ def test_gold_and_curves_are_drawn_where_they_are(tmp_path: Path) -> None:
     drawn = json.dumps(data_of(page, "charts")["0"]["charts"]["precision"])
     assert "estimate by probe pairs" in drawn and "truth, of pairs kept" in drawn
     assert "recall" in data_of(page, "charts")["0"]["charts"]
+    assert "The estimate by probe pairs is not reliable: the encoder is too weak here." in page
     assert "75.0%" in page, "30 of 40 are right"
     assert "en-fr" in page
 
