@@ -1,9 +1,15 @@
-"""Weights of a model in a safetensors file; tables of embeddings may be held as product codes."""
+"""Weights of a model in a safetensors file; tables of embeddings may be held as product codes.
+
+In place of the table `T` such a file has `T.layers`, the layer of each row, and for each layer from 1 on `T.1.codes`,
+`T.1.codebook` and `T.1.scales` of its rows in order; rows of layer 0 are zeros.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, load_model
 from torch import Tensor, nn
@@ -11,16 +17,18 @@ from torch import Tensor, nn
 from encoder.models import Bag
 from encoder.product_code import ProductCode
 
-_CODES = ".codes"
+_LAYERS = ".layers"
+_PARTS = ("codes", "codebook", "scales")
 
 
-def coded_tensors(name: str, coded: ProductCode) -> dict[str, Tensor]:
+def coded_tensors(name: str, layers: np.ndarray, coded: Mapping[int, ProductCode]) -> dict[str, Tensor]:
     """What a file holds in place of the tensor `name`."""
-    return {
-        f"{name}{_CODES}": torch.from_numpy(coded.codes),
-        f"{name}.codebook": torch.from_numpy(coded.codebook).half(),
-        f"{name}.scales": torch.from_numpy(coded.scales).half(),
-    }
+    tensors = {f"{name}{_LAYERS}": torch.from_numpy(layers)}
+    for layer, code in coded.items():
+        for part, array in zip(_PARTS, code, strict=True):
+            floats = part != "codes"
+            tensors[f"{name}.{layer}.{part}"] = torch.from_numpy(array.astype(np.float16) if floats else array)
+    return tensors
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
@@ -29,7 +37,16 @@ def load_weights(model: nn.Module, path: Path) -> None:
         load_model(model, str(path))
         return
     tensors = load_file(path)
-    for name in [name.removesuffix(_CODES) for name in tensors if name.endswith(_CODES)]:
-        parts = (tensors.pop(f"{name}.{part}").numpy() for part in ("codes", "codebook", "scales"))
-        tensors[name] = torch.from_numpy(ProductCode(*parts).rows())
+    for name in [name.removesuffix(_LAYERS) for name in tensors if name.endswith(_LAYERS)]:
+        tensors[name] = _decode(name, tensors, model.dim)
     model.load_state_dict(tensors, assign=True)
+
+
+def _decode(name: str, tensors: dict[str, Tensor], dim: int) -> Tensor:
+    """The table `name`, whose codes are taken out of `tensors`."""
+    layers = tensors.pop(f"{name}{_LAYERS}").numpy()
+    table = np.zeros((len(layers), dim), np.float32)
+    for layer in np.unique(layers[layers > 0]):
+        parts = (tensors.pop(f"{name}.{layer}.{part}").numpy() for part in _PARTS)
+        ProductCode(*parts).fill(table, np.flatnonzero(layers == layer))
+    return torch.from_numpy(table)

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from encoder.languages import canonical
-from encoder.product_code import ProductCode, fit
+from encoder.product_code import ProductCode
 from mining.errors import InputError
 
 PROBES = "probes.safetensors"
@@ -49,6 +49,8 @@ class ProbeVectors(NamedTuple):
 
 
 def write_probes(path: Path, probes: ProbeVectors) -> None:
+    from encoder.product_fit import fit  # its compiler is of no use to those who only read
+
     coded = fit(probes.vectors, min(_BYTES, probes.vectors.shape[1]))
     tensors = {
         "codes": coded.codes,

@@ -20,20 +20,21 @@ def command(
     form: Annotated[Form, typer.Option("--format", help="The library that will load it.")] = Form.sentence_transformers,
     quantize: Annotated[bool, typer.Option("--quantize", help="A smaller twinlode encoder; bags only.")] = False,
     dim: Annotated[int | None, typer.Option(help="--quantize: keep so many dimensions; default: all.")] = None,
-    code_bytes: Annotated[int, typer.Option(help="--quantize: bytes of a hashed embedding.", min=1)] = 64,
+    megabytes: Annotated[float, typer.Option(help="--quantize: the encoder is at most so large.", min=0.1)] = 28.0,
     trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with the model.")] = False,
 ) -> None:
     """Write an encoder as a folder that sentence-transformers or transformers loads, with the same vectors.
 
     Example: twinlode export runs/ems/best --format sentence-transformers --out ems-st
 
-    With --quantize it stays an encoder of twinlode, a tenth of the size or less, with nearly the same vectors.
+    With --quantize it stays an encoder of twinlode, far smaller and with nearly the same vectors. Where the data
+    of its training run is at hand, it says which embeddings are used most, and these lose least.
     """
     from rich.console import Console
     from rich.table import Table
 
     if quantize:
-        _quantize(encoder, out, dim, code_bytes)
+        _quantize(encoder, out, dim, megabytes)
         return
 
     from encoder.exchange import export_encoder
@@ -50,17 +51,18 @@ def command(
     Console().print(table)
 
 
-def _quantize(encoder: str, out: Path, dim: int | None, code_bytes: int) -> None:
+def _quantize(encoder: str, out: Path, dim: int | None, megabytes: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from encoder.quantization import quantize_encoder
 
-    made = quantize_encoder(encoder, out, dim=dim, code_bytes=code_bytes)
+    made = quantize_encoder(encoder, out, dim=dim, megabytes=megabytes)
     table = Table("quantized", "", show_header=False)
     table.add_row("folder", str(made.folder))
     table.add_row("size", f"{made.megabytes:.1f} MB")
     table.add_row("dimensions", str(made.dim))
-    table.add_row("lost by the codes", f"{made.error:.1%} of the embeddings' energy")
+    table.add_row("lost by the codes", f"{made.error:.1%} of the embeddings' energy, by their use")
+    table.add_row("embeddings dropped", f"{made.dropped:.1%}")
     table.add_row("fingerprint", made.fingerprint[:8])
     Console().print(table)

@@ -41,7 +41,7 @@ def test_refusal_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
 
 def test_export_a_smaller_encoder(tmp_path: Path) -> None:
     best = write_checkpoint(tmp_path / "best", BagSettings(dim=32, bigrams=64))
-    command = ["export", str(best), "--quantize", "--dim", "16", "--code-bytes", "8", "--out", str(tmp_path / "small")]
+    command = ["export", str(best), "--quantize", "--dim", "16", "--megabytes", "1", "--out", str(tmp_path / "small")]
     made = CliRunner().invoke(app, command)
     assert made.exit_code == 0 and "16" in made.output
     assert Encoder.load(tmp_path / "small").dim == 16
