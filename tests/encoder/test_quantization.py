@@ -80,7 +80,7 @@ def test_rows_of_little_use_are_coarse_or_dropped_where_bytes_are_short() -> Non
     wide, narrow = (quantize_tables(state, use, 16, room, 0) for room in (200_000, 122_000))
     assert wide.tensors["words.weight.layers"].tolist() == [3] * 4000 and wide.dropped == 0
     layers = narrow.tensors["words.weight.layers"].numpy().reshape(4, 1000).mean(1)
-    assert 0 == layers[0] < layers[1] < layers[2] and 2.9 < layers[3]
+    assert 0 == layers[0] < layers[1] < layers[2] and layers[3] > 2.9
     assert narrow.error < 0.05
 
 
