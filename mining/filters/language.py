@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mining.filters.base import PairFilter, TextPairs, base_language
-from mining.language_id import is_known, language_probabilities
+from mining.language_id import LIKELY, is_known, language_probabilities
 
 
 class LanguageFilter(PairFilter):
-    """The model's probability of the right language (and those it is confused with), for each side.
+    """The probability that each side is in its language, or in one that cannot be told from it.
 
     A language the model does not know is not judged.
     """
 
     reason: ClassVar[str] = "language"
-    min_confidence: float = Field(default=0.1, ge=0.0, le=1.0)
+    min_confidence: float = Field(default=LIKELY, ge=0.0, le=1.0)
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         """(n, 2): the probability of the source's and of the target's language."""

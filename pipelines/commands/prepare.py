@@ -26,7 +26,9 @@ def command(
     ref_column: Annotated[str | None, typer.Option(help="Column that names each row, such as a document URL.")] = None,
     encoder: Annotated[str | None, typer.Option(help="Encoder folder: adds the subword ids of each sentence.")] = None,
     lang_filter: Annotated[str, typer.Option(help="detect: drop other languages; assume: trust --lang.")] = "detect",
-    lang_probability: Annotated[float, typer.Option(help="Keep what the detector gives at least this.")] = 0.05,
+    lang_probability: Annotated[
+        float | None, typer.Option(help="Keep what is at least as likely in its language.", show_default="0.5")
+    ] = None,
     max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 2000,
     truncated: Annotated[str, typer.Option(help="Damaged archives: stop, or keep what can be read.")] = "stop",
     rows_per_shard: Annotated[int, typer.Option(help="Sentences in each shard.")] = ROWS_PER_SHARD,
@@ -50,17 +52,18 @@ def command(
     from pipelines.runners.runner import load_runner, require_reachable
 
     read: dict[str, Any] = {"lang": lang, "format": format, "column": column, "ref_column": ref_column}
-    tree = {
+    tree: dict[str, Any] = {
         "inputs": inputs,
         "out": out,
         "read": read | {"max_chars": max_chars, "truncated": truncated},
         "lang_filter": lang_filter,
-        "lang_probability": lang_probability,
         "encoder": encoder,
         "rows_per_shard": rows_per_shard,
         "block_mb": block_mb,
         "memory_mb": memory_mb,
     }
+    if lang_probability is not None:
+        tree["lang_probability"] = lang_probability
     settings = validate_settings(PrepareSettings, tree, "prepare")
     require_folder(out)
     where = load_runner(runner, runner_set or [])

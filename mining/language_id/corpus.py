@@ -1,0 +1,76 @@
+"""The language of a whole corpus, from a sample of its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mining.errors import InputError
+from mining.language_id.model import load_model, score
+from mining.language_id.sentences import LIKELY, language_probabilities
+
+_SURE = 0.8
+_ROUNDS = 30
+_UNSEEN = 0.02  # sentences imagined of every language: a handful of lines alone is no proof
+
+
+class Detection(NamedTuple):
+    """The most frequent language of a corpus.
+
+    Confidence is the share of the sentences that are in it, low where the corpus is mixed, in a language that the model
+    does not know, or very short.
+    """
+
+    language: str  # "und" where no sentence has a letter
+    confidence: float
+    shares: dict[str, float]  # of all languages with 1% or more, the largest first
+
+    @property
+    def sure(self) -> bool:
+        return self.confidence >= _SURE
+
+
+def detect(texts: Sequence[str]) -> Detection:
+    """The language of a corpus of which `texts` is a sample; a few hundred sentences are plenty."""
+    model = load_model()
+    scores = score(model, texts)
+    judged = scores.features > 0
+    if not judged.any():
+        return Detection("und", 0.0, {})
+    shares = _mixture(scores.logits[judged].astype(np.float64))
+    order = np.argsort(-shares, kind="stable")
+    best = int(order[0])
+    language = model.languages[best]
+    right = language_probabilities([text for text, is_judged in zip(texts, judged, strict=True) if is_judged], language)
+    confidence = min(float(shares[best]), float(np.mean(right >= LIKELY))) if model.known[best] else 0.0
+    return Detection(language, confidence, {model.languages[i]: float(shares[i]) for i in order if shares[i] >= 0.01})
+
+
+def require_language(texts: Sequence[str], source: str) -> str:
+    """The language of a corpus, or an error that says why it cannot be told; `source` names the corpus in it."""
+    found = detect(texts)
+    if found.sure:
+        return found.language
+    shares = ", ".join(f"{language} {share:.0%}" for language, share in list(found.shares.items())[:3])
+    raise InputError(
+        f"{source}: its language cannot be told from {len(texts):,} sentences ({shares or 'no letters'}); "
+        "it may be mixed, too short or in a language the detector does not know: give the language"
+    )
+
+
+def _mixture(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of the languages, by expectation maximisation.
+
+    Averages of the sentences' own probabilities would give close languages a share that no sentence of theirs has.
+    """
+    count, languages = logits.shape
+    likelihoods = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares = np.full(languages, 1 / languages)
+    for _ in range(_ROUNDS):
+        weighted = likelihoods * shares
+        responsible = (weighted / weighted.sum(axis=1, keepdims=True)).sum(axis=0)
+        shares = (responsible + _UNSEEN) / (count + _UNSEEN * languages)
+    return shares

@@ -1,0 +1,71 @@
+"""Whether sentences are in the language that their corpus is said to be in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mining.language_id.model import Model, Scores, load_model, score
+
+# The way features are made and scored, by number, and the digest of the model's file. A test keeps it true.
+_VERSION = "language-id/1 5eeb72656cae"
+# The probability from which on a sentence is taken to be in its language.
+LIKELY = 0.5
+
+# A word or two may be anything: below so many features (three words) the prior grows, up to so much.
+_SHORT, _LENIENCY = 80, 5.0
+
+# Other codes of what the model knows under one, and languages that it cannot tell from that one.
+_OTHER_NAMES = {
+    "arq": "ar",
+    "arz": "ar",
+    "fil": "tl",
+    "nb": "no",
+    "wuu": "zh",
+    "yue": "zh",
+}
+# Languages that cannot be told apart in one sentence count as one.
+_ALIKE = ({"bs", "hr", "sh", "sr"}, {"nn", "no"}, {"id", "ms"})
+
+
+def language_probabilities(sentences: Iterable[str], language: str) -> NDArray[np.float64]:
+    """The probability that each sentence of a corpus in `language` is indeed in it, or in one it cannot be told from.
+
+    The corpus's language has a prior, so that at `LIKELY` about one in a hundred right sentences is lost. Sentences
+    without a letter say nothing against any language: 1.
+    """
+    model = load_model()
+    scores = score(model, list(sentences))
+    odds = log_odds(model, scores, language)
+    return np.where(scores.features == 0, 1.0, 1 / (1 + np.exp(-odds)))
+
+
+def model_version() -> str:
+    """What decides an answer: another version may judge a sentence otherwise."""
+    return _VERSION
+
+
+def is_known(language: str) -> bool:
+    """Whether the model knows a language; what it says of others means nothing."""
+    model = load_model()
+    return any(known and name in alike(language) for name, known in zip(model.languages, model.known, strict=True))
+
+
+def alike(language: str) -> set[str]:
+    """The model's names of a language and of those that cannot be told from it."""
+    name = _OTHER_NAMES.get(language, language)
+    return next((group for group in _ALIKE if name in group), {name})
+
+
+def log_odds(model: Model, scores: Scores, language: str) -> NDArray[np.float64]:
+    """(n,) log odds of `language` and those like it against all others, with its prior."""
+    own = np.isin(model.languages, list(alike(language)))
+    if not own.any():
+        return np.full(len(scores.logits), -np.inf)
+    logits = scores.logits.astype(np.float64)
+    name = _OTHER_NAMES.get(language, language)
+    prior = model.prior[model.languages.index(name) if name in model.languages else own]
+    prior = prior + _LENIENCY * np.clip(1 - scores.features / _SHORT, 0, 1) ** 2
+    return np.logaddexp.reduce(logits[:, own], axis=1) - np.logaddexp.reduce(logits[:, ~own], axis=1) + prior

@@ -1,0 +1,69 @@
+"""The language of whole corpora, refused when mixed or unsure."""
+
+import pytest
+
+from mining.errors import InputError
+from mining.language_id import detect, require_language
+
+from .test_sentences import SENTENCES
+
+ENGLISH = [
+    "The parser reads one line at a time and skips what it does not know.",
+    "Nobody had told her that the shop would be closed on Monday.",
+    "Please wait until the light turns green.",
+    "There is a small garden behind the house.",
+    "We were late because the train had stopped for an hour.",
+    "Click the button to save your changes.",
+    "My brother has never been to the sea.",
+    "If it rains tomorrow, we will stay at home.",
+    "The meeting was moved to the second floor.",
+    "She asked whether anyone had seen the keys.",
+    SENTENCES["en"],
+]
+GERMAN = [
+    "Der Zug nach München hat heute leider Verspätung.",
+    "Kannst du mir bitte sagen, wie spät es ist?",
+    "Wir haben gestern den ganzen Abend geredet.",
+    "Klicken Sie auf die Schaltfläche, um die Änderungen zu speichern.",
+    "Meine Schwester wohnt seit drei Jahren in einer kleinen Stadt.",
+    "Wenn es morgen regnet, bleiben wir zu Hause.",
+    "Hinter dem Haus liegt ein kleiner Garten.",
+    "Das Buch, das du mir gegeben hast, war sehr spannend.",
+    "Niemand hatte ihm gesagt, dass der Laden geschlossen war.",
+    "Die Sitzung wurde in den zweiten Stock verlegt.",
+    SENTENCES["de"],
+]
+
+
+@pytest.mark.parametrize(("texts", "language"), [(ENGLISH, "en"), (GERMAN, "de")])
+def test_language_of_a_corpus(texts: list[str], language: str) -> None:
+    found = detect(texts)
+    assert (found.language, found.sure) == (language, True)
+    assert found.shares[language] == pytest.approx(found.confidence, abs=0.15)
+    assert require_language(texts, "a.txt") == language
+
+
+def test_some_foreign_lines_do_not_hide_the_language() -> None:
+    found = detect([*ENGLISH * 4, *GERMAN[:3], "", "2024", "###"])
+    assert found.language == "en"
+    assert found.sure
+    assert found.confidence < 0.96
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (ENGLISH + GERMAN, "en"),
+        (list(SENTENCES.values()), "36 sentences"),
+        (["Hello there"], "1 sentences"),
+        (["2024", "42%"], "no letters"),
+        ([], "0 sentences"),
+    ],
+    ids=["mixed", "many languages", "short", "no letters", "empty"],
+)
+def test_mixed_and_unsure_corpora_are_refused(texts: list[str], told: str) -> None:
+    assert not detect(texts).sure
+    with pytest.raises(InputError, match=r"corpus/a\.txt: its language cannot be told") as error:
+        require_language(texts, "corpus/a.txt")
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)

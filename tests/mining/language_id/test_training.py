@@ -1,0 +1,70 @@
+"""The classifier learns, is made small, calibrated, stored and read again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mining.language_id.features import MAX_FEATURES, code_points, hash_features, letter_kinds
+from mining.language_id.model import Model, load_model, save_model, score
+from mining.language_id.sentences import log_odds
+from mining.language_id.training import Sample, calibrate, fit, shrink
+
+LETTERS = {"de": "abcdef", "en": "defghi"}
+
+
+def words(language: str, count: int, seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join("".join(rng.choice(list(LETTERS[language]), 5)) for _ in range(4)) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    sample = Sample(words("de", 200, 0) + words("en", 200, 1), np.repeat([0, 1], 200))
+    return shrink(fit(lambda epoch: sample, 2, epochs=2, rate=0.3), ["de", "en"], rows=3000)
+
+
+def features(text: str) -> set[int]:
+    points, ends = code_points([text])
+    out = np.empty(MAX_FEATURES, np.int64)
+    return set(out[: hash_features(points, 0, ends[0], letter_kinds(), out)].tolist())
+
+
+def test_the_classifier_learns(model: Model) -> None:
+    for number, language in enumerate(LETTERS):
+        assert (score(model, words(language, 100, 7)).logits.argmax(axis=1) == number).mean() > 0.95
+
+
+def test_stored_and_read_again(model: Model, tmp_path: Path) -> None:
+    save_model(tmp_path / "m.npz", model)
+    again = load_model(tmp_path / "m.npz")
+    text = words("en", 5, 3)
+    assert np.array_equal(score(model, text).logits, score(again, text).logits)
+    assert again.languages == model.languages
+
+
+def test_the_prior_keeps_the_share_asked_for(model: Model) -> None:
+    held_out = {"de": words("en", 100, 4)}  # all of them doubtful
+    calibrated = calibrate(model, held_out, lost=0.1, least=0.0, most=100.0)
+    kept = log_odds(calibrated, score(calibrated, held_out["de"]), "de") >= 0
+    assert kept.mean() == pytest.approx(0.9, abs=0.02)
+    assert calibrated.prior[1] == 0  # nothing held out, nothing to go by
+    assert calibrate(model, held_out, lost=0.1, least=0.0, most=1.0).prior[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "same_as"),
+    [
+        ("Große WÖRTER", "große wörter"),
+        ("see os.path and x86_64", "see and"),
+        ("открой settings", "открой"),
+        ("12 + 30 = 42", ""),
+    ],
+)
+def test_what_is_looked_at(text: str, same_as: str) -> None:
+    assert features(text) == features(same_as)
+
+
+def test_a_sentence_of_any_length_has_bounded_features() -> None:
+    assert 0 < len(features("abcde " * 10_000)) <= MAX_FEATURES
+    assert 0 < len(features("字" * 10_000)) <= MAX_FEATURES
