@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.runs import RunStatus, show_table
+from pipelines.commands.runs import RunStatus
 
 if TYPE_CHECKING:
     from pipelines.evaluation.comparison import Finished
@@ -37,6 +37,7 @@ def command(
     from encoder.settings import load_settings
     from pipelines.commands.places import require_folder
     from pipelines.evaluation.comparison import CompareSettings, compare, table, write_reports
+    from pipelines.runners.console_table import show_table
 
     require_folder(str(out))
     overrides = list(set_ or [])
@@ -50,7 +51,7 @@ def command(
     finally:
         progress.close()
     written = write_reports(settings, rows, out)
-    show_table(f"{settings.minutes:g} {settings.clock} minutes each", table(settings, rows))
+    show_table(table(settings, rows), Console(), f"{settings.minutes:g} {settings.clock} minutes each")
     console.print(f"written: {written[0]}, {written[1]}", highlight=False)
 
 

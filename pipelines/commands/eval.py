@@ -131,22 +131,18 @@ def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:
 
 
 def _summarise(console: Console, report: Report) -> None:
-    from rich.table import Table
-
     from pipelines.evaluation.result_tables import shown_difference, shown_headline
+    from pipelines.runners.console_table import show_table
 
-    table = Table(title="benchmarks, with 95% bootstrap intervals")
-    for heading in ("benchmark", "score", report.encoders[0]):
-        table.add_column(heading, overflow="fold")
+    lines = [["benchmark", "score", report.encoders[0]]]
     for name in report.encoders[1:]:
-        table.add_column(name, overflow="fold")
-        table.add_column("difference to the first")
+        lines[0] += [name, "difference to the first"]
     for line in report.lines:
         cells = [line.benchmark, line.name, shown_headline(line.measured[0])]
         for measured, difference in zip(line.measured[1:], line.differences[1:], strict=True):
             cells += [shown_headline(measured), shown_difference(difference)]
-        table.add_row(*cells)
-    console.print(table)
+        lines.append(cells)
+    show_table(lines, console, "benchmarks, with 95% bootstrap intervals", texts=True)
     if len(report.results) == 1:
         _show_scores(console, report)
     for results in report.results:
@@ -164,16 +160,11 @@ def _say(console: Console, line: str) -> None:
 
 
 def _show_scores(console: Console, report: Report) -> None:
-    from rich.table import Table
-
     from pipelines.evaluation.result_tables import score_rows
+    from pipelines.runners.console_table import show_table
 
-    table = Table(title="all scores")
-    for heading in ("dataset", "metric", *report.encoders):
-        table.add_column(heading, overflow="fold")
-    for row in score_rows(report.results[0]):
-        table.add_row(*row)
-    console.print(table)
+    lines = [["dataset", "metric", *report.encoders], *map(list, score_rows(report.results[0]))]
+    show_table(lines, console, "all scores", texts=True)
 
 
 def _show_examples(console: Console, attachments: list[Attachment]) -> None:

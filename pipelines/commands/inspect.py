@@ -26,6 +26,7 @@ def command(
     from rich.text import Text
 
     from pipelines.inspection import describe
+    from pipelines.runners.console_table import show_table
 
     found = describe(path, rows)
     console = Console()
@@ -35,7 +36,4 @@ def command(
         table.add_row(Text(name), Text(value))  # as Text, because values may hold what rich takes for markup
     console.print(table)
     if found.rows:
-        first = Table(*found.columns)
-        for row in found.rows:
-            first.add_row(*(Text(cell) for cell in row))
-        console.print(first)
+        show_table([list(found.columns), *map(list, found.rows)], console, texts=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.commands.options import RunnerOption, RunnerSetOption
-from pipelines.commands.runs import RunStatus, show_table
+from pipelines.commands.runs import RunStatus
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def command(
     from pipelines.loop.loop_settings import LoopSettings
     from pipelines.loop.table import table, write_table
     from pipelines.report import write_report
+    from pipelines.runners.console_table import show_table
     from pipelines.runners.runner import load_runner
 
     require_folder(str(out))
@@ -51,7 +52,7 @@ def command(
     finally:
         progress.close()
     written = write_table(settings, result, out)
-    show_table("loop", table(settings, result))
+    show_table(table(settings, result), Console(), "loop")
     made = [str(written), str(out / "best")]
     if settings.shared is None and len(result.rounds) > 1:  # else there is no mine here to report on
         made.append(write_report(str(out)))

@@ -1,8 +1,7 @@
-"""What commands that train several encoders show: a line of status, the training bar in between, a table at the end."""
+"""What commands that train several encoders show: a line of status, the training bar in between."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,17 +42,3 @@ class RunStatus:
         if self._log is not None:
             self._log.close()
         self._log = None
-
-
-def show_table(title: str, lines: Sequence[Sequence[str]]) -> None:
-    """Header and rows; all columns but the first are figures."""
-    from rich.console import Console
-    from rich.table import Table
-
-    header, *rows = lines
-    shown = Table(title=title, title_justify="left")
-    for place, name in enumerate(header):
-        shown.add_column(name, justify="right" if place else "left")
-    for row in rows:
-        shown.add_row(*row)
-    Console().print(shown)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from mining.errors import InputError
 from mining.files import atomic_text
 from pipelines.demo.catalogs import Pair
 from pipelines.demo.messages import identity
+from pipelines.runners.console_table import show_table
 
 _SEED = 0
 
@@ -117,10 +117,8 @@ def write_text(path: Path, text: str) -> None:
 
 def show_corpora(corpora: Sequence[Corpora], console: Console) -> None:
     """How much there is of each language."""
-    table = Table("")
-    for name in ("known pairs", "English to mine", "other to mine", "true pairs"):
-        table.add_column(name, justify="right")
+    lines = [["", "known pairs", "English to mine", "other to mine", "true pairs"]]
     for language in corpora:
         counts = (language.pairs, *language.sentences, language.true)
-        table.add_row(f"en-{language.language}", *(f"{count:,}" for count in counts))
-    console.print(table)
+        lines.append([f"en-{language.language}", *(f"{count:,}" for count in counts)])
+    show_table(lines, console)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from mining.files import read_lines
@@ -16,6 +15,7 @@ from mining.metrics import PairMetrics, is_gold, pair_metrics
 from pipelines.datasets.manifest import Dataset
 from pipelines.demo.demo_corpora import Corpora
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.runners.console_table import show_table
 
 
 class Sample(NamedTuple):
@@ -49,35 +49,29 @@ def score(corpora: Corpora, pairs: Dataset, samples: int) -> Score:
 
 def show_scores(scores: Sequence[Score], console: Console) -> None:
     """A line for each language, and their means."""
-    table = Table("", title="mined pairs against the true alignment", title_justify="left")
-    for name in ("English", "other", "true pairs", "mined", "right", "precision", "recall", "F1"):
-        table.add_column(name, justify="right")
+    lines = [["", "English", "other", "true pairs", "mined", "right", "precision", "recall", "F1"]]
     for language in scores:
         measured, corpora = language.metrics, language.corpora
         counts = (*corpora.sentences, measured.gold, measured.found, measured.correct)
         shares = (measured.precision, measured.recall, measured.f1)
-        table.add_row(f"en-{corpora.language}", *(f"{n:,}" for n in counts), *(f"{100 * x:.1f}" for x in shares))
+        lines.append([f"en-{corpora.language}", *(f"{n:,}" for n in counts), *(f"{100 * x:.1f}" for x in shares)])
     means = np.mean([language.metrics[:3] for language in scores], axis=0)
-    table.add_section()
-    table.add_row("mean", *[""] * 5, *(f"{100 * mean:.1f}" for mean in means))
-    console.print(table)
+    lines.append(["mean", *[""] * 5, *(f"{100 * mean:.1f}" for mean in means)])
+    show_table(lines, console, "mined pairs against the true alignment", end=1)
 
 
 def show_rounds(before: Sequence[Score], after: Sequence[Score], console: Console) -> None:
     """Both mines of each language beside each other; a language that only one of them could mine is left out."""
     first = {score.corpora.language: score.metrics for score in before}
     second = {score.corpora.language: score.metrics for score in after if score.corpora.language in first}
-    table = Table("", title="before and after the round", title_justify="left")
-    for name in ("mined", "right", "precision", "recall", "F1"):
-        table.add_column(name, justify="right")
+    lines = [["", "mined", "right", "precision", "recall", "F1"]]
     for language, now in second.items():
         then = first[language]
         counts = [f"{a:,} → {b:,}" for a, b in ((then.found, now.found), (then.correct, now.correct))]
-        table.add_row(f"en-{language}", *counts, *_shares(then, now))
+        lines.append([f"en-{language}", *counts, *_shares(then, now)])
     means = [np.mean([of[language][:3] for language in second], axis=0).tolist() for of in (first, second)]
-    table.add_section()
-    table.add_row("mean", "", "", *_shares(*means))
-    console.print(table)
+    lines.append(["mean", "", "", *_shares(*means)])
+    show_table(lines, console, "before and after the round", end=1)
 
 
 def _shares(then: Sequence[float], now: Sequence[float]) -> list[str]:

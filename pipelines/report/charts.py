@@ -16,7 +16,14 @@ Spec = dict[str, Any]
 
 RIGHT, WRONG, KEPT, FILTERED, BELOW = "kept, right", "kept, wrong", "kept", "dropped by filters", "below threshold"
 _COLOURS = {KEPT: "#2f7fd8", RIGHT: "#2f9e6e", WRONG: "#e0603a", FILTERED: "#e3a83b", BELOW: "#9aa5b1"}
+_REASONS = [
+    "#e3a83b", "#e0603a", "#b46ad6", "#5fb3b3", "#c98f6b", "#9aa5b1", "#d66a94", "#8a9a3c", "#6a7fd6", "#7a4b2a",
+    "#2f9e6e", "#a3324f", "#c9c13b", "#3b5a7a", "#e79ac0", "#5a8f29",
+]  # fmt: skip
+THEME_COLOURS = 20  # of the page's category range, see charts.js
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _HEIGHT = 230
+_LEGEND_WIDTH = 380  # of the narrowest panel on a wide screen
 
 
 class Line(NamedTuple):
@@ -45,7 +52,7 @@ def histogram(edges: Sequence[float], parts: dict[str, np.ndarray], threshold: f
             x=alt.X("from:Q", bin="binned", title="score", scale=alt.Scale(zero=False)),
             x2="to:Q",
             y=alt.Y("sum(pairs):Q", title="pairs", stack=True),
-            color=_colour(names, "what"),
+            color=_by_name(names, [_COLOURS[name] for name in names]),
             order=alt.Order("what:N", sort="descending"),
             tooltip=["what:N", _number("from", ".3f"), _number("to", ".3f"), _number("pairs", ",")],
         )
@@ -78,7 +85,7 @@ def precision_by_threshold(lines: Sequence[Line], now: float | None) -> Spec:
             for t, p, (low, high) in zip(line.threshold, line.value, bounds, strict=True)
         ]
     least = _tenth_below(row["low"] for row in rows)
-    base = _chart().encode(x=_threshold_axis(), color=alt.Color("what:N", title=None, legend=_LEGEND))
+    base = _chart().encode(x=_threshold_axis(), color=_by_name(line.name for line in lines))
     band = base.mark_area(opacity=0.2).encode(y=_share("low", least=least), y2="high:Q", tooltip=alt.value(None))
     line_ = base.mark_line(strokeWidth=2).encode(
         y=_share("precision", least=least),
@@ -101,7 +108,7 @@ def precision_recall(lines: Mapping[str, tuple[Sequence[float], Sequence[float],
             x=_share("recall", axis="x"),
             y=_share("precision", least=_tenth_below(row["precision"] for row in rows)),
             order="order:Q",
-            color=alt.Color("what:N", title=None, legend=_LEGEND),
+            color=_by_name(lines),
             tooltip=["what:N", _number("threshold", ".3f"), _number("precision", ".1%"), _number("recall", ".1%")],
         )
     )
@@ -119,8 +126,7 @@ def funnel(stages: Sequence[Stage]) -> Spec:
             if count
         ]
     names = list(dict.fromkeys(row["what"] for row in rows if row["what"] != KEPT))
-    palette = ["#e3a83b", "#e0603a", "#b46ad6", "#5fb3b3", "#c98f6b", "#9aa5b1", "#d66a94", "#8a9a3c", "#6a7fd6"]
-    colours = [_COLOURS[KEPT], *(palette[n % len(palette)] for n in range(len(names)))]
+    colours = [_COLOURS[KEPT], *(_REASONS[n % len(_REASONS)] for n in range(len(names)))]
     chart = (
         _chart()
         .mark_bar(cornerRadius=2)
@@ -128,9 +134,7 @@ def funnel(stages: Sequence[Stage]) -> Spec:
             y=alt.Y("stage:N", sort=[stage.name for stage in stages], title=None, axis=alt.Axis(labelLimit=200)),
             x=alt.X("rows:Q", title="rows", stack=True),
             order="order:Q",
-            color=alt.Color(
-                "what:N", title=None, scale=alt.Scale(domain=[KEPT, *names], range=colours), legend=_LEGEND
-            ),
+            color=_by_name([KEPT, *names], colours),
             tooltip=["stage:N", "what:N", _number("rows", ",")],
         )
     )
@@ -167,7 +171,7 @@ def occurrences(sides: Sequence[SideHubs]) -> Spec:
             x=alt.X("times:N", sort=labels, title="times a neighbour", axis=_LEVEL),
             xOffset="side:N",
             y=alt.Y("sentences:Q", scale=alt.Scale(type="symlog"), title="sentences (log)"),
-            color=alt.Color("side:N", title=None, legend=_LEGEND),
+            color=_by_name((side.side for side in sides), field="side"),
             tooltip=["side:N", "times:N", _number("sentences", ",")],
         )
     )
@@ -177,20 +181,21 @@ def occurrences(sides: Sequence[SideHubs]) -> Spec:
 def over_rounds(rows: Rows, title: str, percent: bool) -> Spec:
     """A figure of each round of a loop; rows have `round`, `value` and `what`."""
     axis = alt.Axis(format="%" if percent else ",.3~f")
+    names = list(dict.fromkeys(row["what"] for row in rows))
     chart = (
         _chart()
         .mark_line(point=True, strokeWidth=2)
         .encode(
             x=alt.X("round:O", title="round", axis=_LEVEL),
             y=alt.Y("value:Q", title=title, axis=axis, scale=alt.Scale(zero=not percent)),
-            color=alt.Color("what:N", title=None, legend=_LEGEND),
+            color=_by_name(names),
+            strokeDash=_dashes(names),
             tooltip=["what:N", "round:O", _number("value", ".1%" if percent else ",")],
         )
     )
     return _spec(chart, rows)
 
 
-_LEGEND = alt.Legend(orient="top", labelLimit=240, symbolOpacity=1, symbolType="square")
 _LEVEL = alt.Axis(labelAngle=0)
 
 
@@ -225,9 +230,27 @@ def _rule(foot: bool) -> alt.LayerChart:
     return rule + text
 
 
-def _colour(names: list[str], field: str) -> alt.Color:
-    scale = alt.Scale(domain=names, range=[_COLOURS[name] for name in names])
-    return alt.Color(f"{field}:N", title=None, scale=scale, legend=_LEGEND)
+def _by_name(names: Iterable[str], colours: list[str] | None = None, field: str = "what") -> alt.Color:
+    """A colour for each name: these, or those of the page's theme in turn."""
+    domain = list(dict.fromkeys(names))
+    scale = alt.Scale(domain=domain, range=colours) if colours else alt.Scale(domain=domain)
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=_legend(domain))
+
+
+def _dashes(names: list[str]) -> alt.StrokeDash:
+    """Other dashes for names that get a colour for the second time."""
+    patterns = [_DASHES[place // THEME_COLOURS % len(_DASHES)] for place in range(len(names))]
+    scale = alt.Scale(domain=names, range=patterns)
+    return alt.StrokeDash("what:N", title=None, scale=scale, legend=_legend(names))
+
+
+def _legend(names: list[str]) -> alt.Legend:
+    """All names above the chart, in as many rows as they take; Vega by itself would cut off what is too wide."""
+    widest = max(map(len, names), default=1)
+    columns = max(1, _LEGEND_WIDTH // (26 + 7 * widest))
+    return alt.Legend(
+        orient="top", columns=columns, labelLimit=240, symbolLimit=0, symbolOpacity=1, symbolType="square"
+    )
 
 
 def _threshold_axis() -> alt.X:

@@ -1,12 +1,15 @@
 """The report in a browser: charts are drawn, the search filters, texts stay texts, nothing leaves the page."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import expect
 
 from pipelines.mine.score_curve import ScoreCurve
 from pipelines.report import write_report
+from pipelines.report.charts import THEME_COLOURS, over_rounds
+from pipelines.report.page import asset, vega_bundle
 from tests.browser.conftest import Watched
 from tests.pipelines.report.test_report import HOSTILE
 from tests.pipelines.works import pairs_of, write_work
@@ -114,6 +117,33 @@ def test_a_hundred_thousand_pairs_make_no_large_page(watched: Watched, tmp_path:
     nines = sum("9" in str(number) for number in range(MANY))
     expect(page.locator(".found")).to_have_text(f"{nines:,} shown")
     assert page.evaluate("document.querySelectorAll('*').length") < 6000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_many_languages_are_all_in_the_legend_each_in_its_own_look(
+    watched: Watched, scheme: Literal["light", "dark"]
+) -> None:
+    names = [f"en-{number:02}" for number in range(THEME_COLOURS + 4)]
+    rows = [{"round": n, "value": place * (n + 1), "what": name} for place, name in enumerate(names) for n in range(3)]
+    scripts = "".join(f"<script>{text}</script>" for text in (vega_bundle(), asset("charts.js")))
+    page = watched.page
+    page.emulate_media(color_scheme=scheme)
+    page.set_content(f'<div id="chart" style="width: 420px"></div>{scripts}')
+    page.evaluate("spec => draw(document.querySelector('#chart'), spec)", over_rounds(rows, "pairs", percent=False))
+    chart = page.locator("#chart svg")
+    labels = chart.locator(".role-legend-label text")
+    expect(labels).to_have_count(len(names))
+    assert sorted(labels.all_text_contents()) == names
+    frame = chart.bounding_box()
+    assert frame is not None
+    for label in labels.all():
+        box = label.bounding_box()
+        assert box is not None
+        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+    lines = chart.locator(".mark-line path").all()
+    looks = {(line.get_attribute("stroke"), line.get_attribute("stroke-dasharray")) for line in lines}
+    assert len(looks) == len(lines) == len(names)
+    assert len({stroke for stroke, _ in looks}) == THEME_COLOURS
 
 
 def test_rounds_are_drawn_and_chinese_is_chinese(watched: Watched, tmp_path: Path) -> None:

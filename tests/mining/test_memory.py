@@ -1,4 +1,4 @@
-"""The memory budget is honoured: what the process allocates beside mapped files, by the kernel's own high-water mark."""
+"""The memory budget is honoured: what is allocated beside mapped files, by the kernel's own high-water mark."""
 
 import subprocess
 import sys
