@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.languages import canonical
 from encoder.normalize import require_text
-from encoder.sampling import balanced_sample
 from encoder.tokens import Tokens
 from encoder.words import WordTable
 from mining.errors import InputError
@@ -49,14 +48,11 @@ class SubwordSettings(BaseModel):
 def train_subword(
     sentences_by_lang: Mapping[str, Iterable[str]], settings: SubwordSettings, out: str | os.PathLike[str]
 ) -> None:
-    """Train on sentences that are already normalised and segmented, and write the model to `out`.
-
-    One pass over each language; at most twice `sample_sentences` sentences are held in memory.
-    """
+    """Train on sentences that are already sampled, normalised and segmented, and write the model to `out`."""
     by_lang = {canonical(lang): sentences for lang, sentences in sentences_by_lang.items()}
     if len(by_lang) < len(sentences_by_lang):
         raise InputError(f"two of the languages {', '.join(sentences_by_lang)} are the same one; merge their sentences")
-    sample = balanced_sample(by_lang, settings.sample_sentences, settings.temperature, settings.random_seed)
+    sample = [sentence for lang in sorted(by_lang) for sentence in by_lang[lang]]
     if not sample:
         raise InputError("there is no sentence to train SentencePiece on; the corpus is empty")
     model = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Scores for mined pairs and for retrieval, as pure functions on arrays.
+"""Scores for mined pairs, as pure functions on arrays.
 
 An empty denominator gives 0 (no pair found has precision 0, no gold has recall 0), as scikit-learn's `zero_division=0`.
 """
@@ -40,14 +40,6 @@ class BestPoint(NamedTuple):
     recall: float
     f1: float
     kept: int
-
-
-class DirectionScores(NamedTuple):
-    """A retrieval score source to target, target to source, and their mean."""
-
-    forward: float
-    backward: float
-    mean: float
 
 
 def pair_metrics(found: ArrayLike, gold: ArrayLike) -> PairMetrics:
@@ -110,51 +102,6 @@ def best_point(curve: Curve) -> BestPoint:
     )
 
 
-def best_threshold(found: ArrayLike, scores: ArrayLike, gold: ArrayLike) -> BestPoint:
-    """The threshold of the highest F1 of scored pairs against gold."""
-    return best_point(pair_curve(found, scores, gold))
-
-
-def precision_at_1(nearest: ArrayLike, gold: ArrayLike | None = None) -> float:
-    """Share of rows whose first neighbour is the gold row.
-
-    `nearest` is (n,) or (n, k), best first; `gold` is (n,) and defaults to 0..n-1. Rows with gold -1 have no
-    counterpart and are left out.
-    """
-    neighbours, wanted = _aligned(nearest, gold)
-    return float(_divide(np.count_nonzero(neighbours[:, 0] == wanted), len(wanted)))
-
-
-def precision_at_1_both(forward: ArrayLike, backward: ArrayLike, gold: ArrayLike | None = None) -> DirectionScores:
-    """P@1 in both directions; `gold` gives the target row of each source row and is inverted for the way back."""
-    ahead = precision_at_1(forward, gold)
-    back = precision_at_1(backward, None if gold is None else _inverse(np.asarray(gold), len(np.asarray(backward))))
-    return DirectionScores(ahead, back, (ahead + back) / 2)
-
-
-def mean_reciprocal_rank(neighbours: ArrayLike, gold: ArrayLike | None = None) -> float:
-    """Mean of 1 / (rank of the gold row); a gold row that is not among the k neighbours counts 0."""
-    ranked, wanted = _aligned(neighbours, gold)
-    hits = ranked == wanted[:, None]
-    ranks = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, np.inf)
-    return float(_divide((1.0 / ranks).sum(), len(wanted)))
-
-
-def xsim_error(neighbours: ArrayLike, margins: ArrayLike, gold: ArrayLike | None = None) -> float:
-    """LASER's xsim: share of rows whose candidate of highest margin is not the gold row.
-
-    `neighbours` and `margins` are (n, k); absent neighbours are -1. On equal margins the nearer candidate wins.
-    No rows at all is an error of 0.
-    """
-    candidates = np.asarray(neighbours)
-    values = np.where(candidates < 0, -np.inf, np.asarray(margins, dtype=np.float64))
-    if values.shape[-1] == 0:
-        candidates, values = np.full((len(candidates), 1), -1), np.zeros((len(candidates), 1))
-    best = np.take_along_axis(candidates, values.argmax(axis=1)[:, None], axis=1)
-    rows = np.count_nonzero(np.asarray(gold) >= 0) if gold is not None else len(candidates)
-    return 1.0 - precision_at_1(best, gold) if rows else 0.0
-
-
 def _pair_keys(found: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """One integer per pair, equal exactly when the pairs are equal."""
     found_columns, gold_columns = _columns(found), _columns(gold)
@@ -205,24 +152,6 @@ def _ranked(scores: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray[np.b
         raise ValueError("scores contain NaN")
     order = np.argsort(-values, kind="stable")
     return values[order], flags[order]
-
-
-def _aligned(neighbours: ArrayLike, gold: ArrayLike | None) -> tuple[NDArray, NDArray]:
-    rows = np.asarray(neighbours)
-    rows = rows[:, None] if rows.ndim == 1 else rows
-    wanted = np.arange(len(rows)) if gold is None else np.asarray(gold)
-    if rows.ndim != 2 or wanted.shape != (len(rows),):
-        raise ValueError(f"neighbours {rows.shape} and gold {wanted.shape} do not fit")
-    if rows.shape[1] == 0:
-        rows = np.full((len(rows), 1), -1)
-    return rows[wanted >= 0], wanted[wanted >= 0]
-
-
-def _inverse(gold: NDArray, size: int) -> NDArray[np.int64]:
-    inverse = np.full(size, -1, dtype=np.int64)
-    sources = np.flatnonzero(gold >= 0)
-    inverse[gold[sources]] = sources
-    return inverse
 
 
 def _divide(numerator: ArrayLike, denominator: ArrayLike) -> NDArray[np.float64]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
 from encoder.data.corpora import DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
 from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
-from encoder.sampling import shares
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
 from encoder.text import prepare as prepare_text
@@ -40,7 +40,7 @@ def prepare_subword(
         if not sample:
             raise InputError(f"{files[0].name}: no sentence to train on in the {len(files)} file(s) of `data`")
         prepared = {lang: prepare_text(sentences, lang, text) for lang, sentences in sample.items()}
-        train_subword(prepared, subword.model_copy(update={"temperature": 1.0}), path)  # the sample is balanced already
+        train_subword(prepared, subword, path)
     return path
 
 
@@ -78,3 +78,10 @@ def sample_texts(blocks: Iterable[TextBlock], settings: SubwordSettings) -> dict
             kept = {lang: rng.sample(texts, min(room[lang], len(texts))) for lang, texts in kept.items()}
     sizes = shares(seen, min(most, sum(seen.values())), settings.temperature)
     return {lang: list(islice(cycle(rng.sample(texts, len(texts))), sizes[lang])) for lang, texts in kept.items()}
+
+
+def shares(counts: Mapping[str, int], total: int, temperature: float) -> dict[str, int]:
+    """How many of `total` sentences each language gets: at least one, unless it has none."""
+    weights = {lang: count ** (1 / temperature) if count else 0.0 for lang, count in counts.items()}
+    scale = total / max(sum(weights.values()), 1e-9)
+    return {lang: max(math.floor(weight * scale), 1) if weight else 0 for lang, weight in weights.items()}

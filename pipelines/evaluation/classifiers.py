@@ -53,25 +53,6 @@ def predict(network: nn.Module, vectors: np.ndarray) -> np.ndarray:
         return network(torch.from_numpy(vectors)).argmax(dim=1).numpy()
 
 
-def train_linear(train: Examples, classes: int, strength: float = 1.0) -> nn.Linear:
-    """Multinomial logistic regression, L2 as in scikit-learn (`C` = strength), to convergence by L-BFGS."""
-    vectors, labels = torch.from_numpy(train.vectors).double(), torch.from_numpy(train.labels)
-    layer = nn.Linear(vectors.shape[1], classes).double()
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=500, line_search_fn="strong_wolfe", tolerance_grad=1e-6)
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        penalty = layer.weight.square().sum() / (2 * strength * len(labels))
-        loss = nn.functional.cross_entropy(layer(vectors), labels) + penalty
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    return layer.float()
-
-
 class _Dropout(nn.Module):
     """Dropout from a generator of its own, so that nothing else in the process changes the result."""
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from mining.errors import InputError
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score
-from pipelines.evaluation.classifiers import Examples, predict, train_linear
+from pipelines.evaluation.classifiers import Examples
 from pipelines.evaluation.classify import unit_rows
 from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.samples import Sample, mean_percent
@@ -40,14 +40,16 @@ class LangidProbe(Benchmark):
         return Outcome(scores, choices)
 
     def _probe(self, data: DataFolder, vectors: dict[str, np.ndarray], group: tuple[str, ...]) -> Score:
+        from sklearn.linear_model import LogisticRegression  # takes a second to import
+
         lines = len(vectors[group[0]])
         held = round(lines * self.test_share)
         if len(group) < 2 or not 0 < held < lines:
             raise InputError(f"{data.root}: {len(group)} languages of {lines} lines are too few to probe")
         order = np.random.default_rng(self.seed).permutation(lines)
         train, test = (_joined(vectors, group, rows) for rows in (order[held:], order[:held]))
-        layer = train_linear(train, len(group), self.strength)
-        hits = (predict(layer, test.vectors) == test.labels).reshape(len(group), -1).T  # (lines, languages)
+        classifier = LogisticRegression(C=self.strength, max_iter=500).fit(train.vectors, train.labels)
+        hits = (classifier.predict(test.vectors) == test.labels).reshape(len(group), -1).T  # (lines, languages)
         sample = Sample(hits, mean_percent)
         return Score(" ".join(group), "language accuracy", sample.value(), sample, headline=True)
 

@@ -10,7 +10,6 @@ from pydantic import Field
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score
 from pipelines.evaluation.classify import unit_rows
-from pipelines.evaluation.clustering import k_means
 from pipelines.evaluation.data import DataFolder, plain
 from pipelines.evaluation.labelled import read_labelled
 from pipelines.evaluation.measures import purity
@@ -43,11 +42,13 @@ class PurityOfClusters(Benchmark):
         return Outcome(scores, choices)
 
     def _file(self, source: VectorSource, data: DataFolder, name: str) -> list[Score]:
+        from sklearn.cluster import KMeans  # takes a second to import
+
         labelled = read_labelled(data, name, self.language)
         labels = np.unique(labelled.labels, return_inverse=True)[1]
         count = int(labels.max()) + 1
         vectors = unit_rows(source.vectors(labelled.texts))
-        found = [k_means(vectors, count, seed, self.tries).clusters for seed in range(self.seeds)]
+        found = [KMeans(count, n_init=self.tries, random_state=seed).fit_predict(vectors) for seed in range(self.seeds)]
         measured = [purity(labels, clusters) for clusters in found]
         hits = np.stack([_in_majority(labels, clusters) for clusters in found], axis=1)
         overall, mean = (np.array(values) * 100 for values in zip(*measured, strict=True))

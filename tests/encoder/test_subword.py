@@ -89,16 +89,10 @@ def test_pickles(subword: Subword) -> None:
     assert as_lists(again.encode(CORPUS["en"])) == as_lists(subword.encode(CORPUS["en"]))
 
 
-def test_same_seed_same_model(tmp_path: Path) -> None:
-    few = SETTINGS.model_copy(update={"sample_sentences": 150})
-    for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
-        train_subword(
-            {lang: iter(text) for lang, text in CORPUS.items()},
-            few.model_copy(update={"random_seed": seed}),
-            tmp_path / name,
-        )
+def test_same_sentences_same_model(tmp_path: Path) -> None:
+    for name, corpus in (("a", CORPUS), ("b", dict(reversed(CORPUS.items())))):
+        train_subword({lang: iter(text) for lang, text in corpus.items()}, SETTINGS, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert Subword.load(tmp_path / "c").vocabulary == 122
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_pair_found_twice_counts_once_with_its_higher_score() -> None:
     curve = metrics.pair_curve([[1, 1], [2, 2], [1, 1]], [0.2, 0.5, 0.9], [[1, 1]])
     assert curve.threshold.tolist() == [0.9, 0.5]
     assert curve.kept.tolist() == [1, 2]
-    assert metrics.best_threshold([[1, 1], [2, 2], [1, 1]], [0.2, 0.5, 0.9], [[1, 1]]).threshold == pytest.approx(0.7)
+    assert metrics.best_point(curve).threshold == pytest.approx(0.7)
 
 
 def test_bad_scores() -> None:
@@ -113,34 +113,3 @@ def test_bad_scores() -> None:
         metrics.label_curve([np.nan], [True], 1)
     with pytest.raises(ValueError, match="2 pairs but 1 scores"):
         metrics.pair_curve([[1, 1], [2, 2]], [1.0], [[1, 1]])
-
-
-@given(st.integers(0, 12), st.integers(1, 5), st.integers(0, 2**31))
-def test_retrieval_metrics_equal_loops(rows: int, k: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    neighbours = np.array([rng.permutation(8)[:k] for _ in range(rows)], dtype=np.int64).reshape(rows, k)
-    margins = rng.integers(0, 3, size=(rows, k)).astype(float)
-    gold = rng.integers(-1, 8, size=rows)
-    ranks, firsts, errors = [], [], []
-    for found, values, wanted in zip(neighbours.tolist(), margins.tolist(), gold.tolist(), strict=True):
-        if wanted < 0:
-            continue
-        firsts.append(found[0] == wanted)
-        ranks.append(1 / (found.index(wanted) + 1) if wanted in found else 0.0)
-        errors.append(found[values.index(max(values))] != wanted)
-    mean = lambda values: sum(values) / len(values) if values else 0.0  # noqa: E731
-    assert metrics.precision_at_1(neighbours, gold) == pytest.approx(mean(firsts))
-    assert metrics.mean_reciprocal_rank(neighbours, gold) == pytest.approx(mean(ranks))
-    assert metrics.xsim_error(neighbours, margins, gold) == pytest.approx(mean(errors))
-
-
-def test_precision_at_1_both_directions() -> None:
-    scores = metrics.precision_at_1_both([1, 0, 2], [1, 0, 2, 9], gold=[1, 0, -1])
-    assert scores == (1.0, 1.0, 1.0)
-    assert metrics.precision_at_1_both([0, 1], [1, 1]) == (1.0, 0.5, 0.75)
-    assert metrics.precision_at_1_both([], []) == (0.0, 0.0, 0.0)
-
-
-def test_xsim_ignores_absent_neighbours() -> None:
-    assert metrics.xsim_error([[0, -1]], [[0.2, 9.0]]) == 0.0
-    assert metrics.xsim_error(np.empty((2, 0)), np.empty((2, 0))) == 1.0

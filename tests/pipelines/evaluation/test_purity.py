@@ -7,31 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 
 from mining.errors import InputError
-from pipelines.evaluation.clustering import k_means
 from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.purity import PurityOfClusters
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_inertia_is_that_of_scikit_learn(seed: int) -> None:
-    vectors = np.random.default_rng(seed).normal(size=(300, 5)).astype(np.float32)
-    vectors[:100] += 3
-    theirs = KMeans(6, n_init=10, random_state=seed).fit(vectors).inertia_
-    found = k_means(vectors, 6, seed)
-    assert found.inertia == pytest.approx(theirs, rel=0.01)
-    assert found.clusters.shape == (300,) and set(found.clusters) == set(range(6))
-
-
-def test_clusters_of_repeated_points() -> None:
-    vectors = np.repeat(np.eye(3, dtype=np.float32), 4, axis=0)
-    found = k_means(vectors, 3, 0)
-    assert found.inertia == pytest.approx(0, abs=1e-6)
-    assert len(set(found.clusters[::4])) == 3
-    assert k_means(np.ones((4, 2), np.float32), 2, 0).inertia == pytest.approx(0, abs=1e-6)
 
 
 def test_purity_of_separate_labels_is_100(tmp_path: Path) -> None:
