@@ -13,7 +13,7 @@ from mining.paths import resolve
 
 _CHUNK = 1 << 22
 # What stores keep of a file's content, and, of those that keep nothing, of its last change.
-_TAGS = ("etag", "ETag", "md5Hash", "crc32c", "LastModified", "mtime")
+_TAGS = ("md5Hash", "crc32c", "ETag", "etag", "LastModified", "mtime")
 
 
 def content_hash(url: str) -> str:

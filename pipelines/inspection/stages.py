@@ -63,7 +63,9 @@ def describe_unfinished(url: str) -> Description:
 
 def _request(request: Request) -> Iterator[tuple[str, str]]:
     for given in request.inputs:
-        yield "input", f"{given.name} ({given.fingerprint})"
+        yield f"input: {given.role}", f"{given.name} ({given.fingerprint})"
+    for name, version in request.versions.items():
+        yield f"version of {name}", version
     for key, value in flat(request.configuration).items():
         if value is not None:
             yield key, str(value)
