@@ -109,11 +109,12 @@ class Manifest(_Record):
 def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
     """A manifest of schema version 1, which knew inputs by their order and directions by file names."""
     request = tree["request"]
-    names = [given["name"] for given in request["inputs"]]
-    half = 2 if len(names) >= 4 else 1  # datasets of a side: a corpus, and the probes where there were any
-    sides = [*side_roles(SOURCE, half), *side_roles(TARGET, half)]
+    count = len(request["inputs"])
+    # Datasets of a side: a corpus, and the probes where there were any; pairs have the graph too, and perhaps gold.
+    of_side = count // 2 if request["kind"] == "graph" else 2 if count > 4 else 1
+    sides = [*side_roles(SOURCE, of_side), *side_roles(TARGET, of_side)]
     roles = {
-        "sentences": [TEXT] * len(names),
+        "sentences": [TEXT] * count,
         "vectors": [SENTENCES],
         "graph": sides,
         "pairs": [GRAPH, *sides, GOLD],

@@ -150,6 +150,10 @@ def test_a_manifest_of_the_schema_before_is_read(tmp_path: Path) -> None:
     asked = open_dataset(str(tmp_path), "pairs").manifest.request
     roles = ["graph", "source", "source probes", "target", "target probes", "gold"]
     assert [given.role for given in asked.inputs] == roles
+    few = before | {"request": before["request"] | {"inputs": [inputs[place] for place in (0, 1, 3, 5)]}}
+    (tmp_path / "manifest.json").write_text(json.dumps(few))
+    asked = open_dataset(str(tmp_path), "pairs").manifest.request
+    assert [given.role for given in asked.inputs] == ["graph", "source", "target", "gold"]
     shards = [
         {"index": i, "name": f"{name}-00000.parquet", "rows": 1, "digest": "d"}
         for i, name in enumerate(("forward", "backward"))

@@ -16,17 +16,23 @@ from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
 from pipelines.cli import app
 from pipelines.datasets import manifest
+from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
+from pipelines.embed import vector_stage
 from pipelines.embed.vector_stage import EmbedSettings, embed
+from pipelines.graph import graph_stage
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
+from pipelines.mine import pair_stage
 from pipelines.mine.job import JobResult, mine_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.work_folder import find_mines
+from pipelines.prepare import sentence_stage
 from pipelines.review.review_session import Session
+from pipelines.runners.runner import run
 from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
@@ -263,6 +269,23 @@ def test_damaged_vectors_are_refused(copied: Path, damage: str) -> None:
         shutil.rmtree(copied / "work3" / stage)
     with pytest.raises(InputError, match=rf"{sides[0][0].name} is damaged, or was edited or replaced"):
         mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+
+
+def test_a_work_folder_in_use_is_refused(copied: Path) -> None:
+    with held(str(copied / "work3" / ".lock"), "x"), pytest.raises(InputError, match="work3 is in use by process"):
+        mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
+
+
+def test_beam_makes_what_plain_calls_make(
+    corpora: Path, whole: JobResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One local process runs without Beam; here every stage runs its transform."""
+    for stage in (sentence_stage, vector_stage, graph_stage, pair_stage):
+        monkeypatch.setattr(stage, "run", lambda *given, here, **more: run(*given, **more))
+    asked = job(corpora, "x", k=3, rows_per_shard=54).model_copy(update={"work": str(tmp_path / "work")})
+    found = mine_corpora(asked)
+    assert [data.fingerprint for data in found] == [data.fingerprint for data in whole]
+    assert [data.manifest.counters for data in found] == [data.manifest.counters for data in whole]
 
 
 def test_the_encoder_is_loaded_once(corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
