@@ -90,8 +90,8 @@ def align_sentences(source: Document, target: Document, *, beads: int = BEADS) -
         raise InputError(f"a bead may have 2 to {LARGEST_BEADS - 1} sentences, not {beads}")
     if not source.sentences or not target.sentences:
         return _deletions(source.sentences, target.sentences)
-    src, tgt = _sides(source, target, beads - 1)
     path = _coarse_path(_single(source), _single(target))
+    src, tgt = _sides(source, target, beads - 1, _length_ratio(source, target, path))
     band = band_around(path, source.sentences, target.sentences, -(-beads // 2) + 5)
     weights = default_weights(beads)
     products = sentence_products(band, src, tgt, beads)
@@ -117,12 +117,21 @@ def _deletions(source: int, target: int) -> Alignment:
     return Alignment(np.array(rows, np.int64).reshape(-1, 4), np.full(count, np.nan), np.ones(count))
 
 
-def _sides(source: Document, target: Document, sizes: int) -> tuple[Side, Side]:
-    """Both documents with the norms of their spans; lengths of the target in letters of the source."""
+def _length_ratio(source: Document, target: Document, path: np.ndarray) -> float:
+    """Letters of the source for one of the target, where the path matches sentences: one side may be a part only."""
+    matched = path[1:][(np.diff(path, axis=0) == 1).all(1)] - 1
+    lengths = [float(side.lengths[matched[:, number]].sum()) for number, side in enumerate((source, target))]
+    if not all(lengths):
+        lengths = [float(source.lengths.sum()), float(target.lengths.sum())]
+    return lengths[0] / max(lengths[1], 1.0)
+
+
+def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -> tuple[Side, Side]:
+    """Both documents with the norms of their spans; lengths of the target in letters of the source, by `ratio`."""
     spans = [_spans(document, sizes) for document in (source, target)]
     norms = [_norms(x, sizes) for x in spans]
     means = [_mean_direction(x, norm) for x, norm in zip(spans, norms, strict=True)]
-    scales = 1.0, source.lengths.sum() / max(target.lengths.sum(), 1.0)
+    scales = 1.0, ratio
     sides = []
     for document, x, norm, mean, scale in zip((source, target), spans, norms, means[::-1], scales, strict=True):
         unlike = 1 - _window_sums(x @ mean, sizes) / np.maximum(norm, 1e-12)

@@ -28,7 +28,8 @@ class Link(NamedTuple):
 
 def read_links(url: str) -> list[Link]:
     """The beads of an alignment file, sentences counted from 0; a ladder of hunalign is known by its first line."""
-    lines = [(number, line.strip()) for number, line in enumerate(iterate_lines(url), 1) if line.strip()]
+    lines = [(number, line.strip()) for number, line in enumerate(iterate_lines(url), 1)]
+    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
     if lines and _LADDER.fullmatch(lines[0][1]):
         return list(_ladder(url, lines))
     return [_link(url, number, line) for number, line in lines]

@@ -18,6 +18,7 @@ from mining.errors import InputError
 COMMANDS = {
     "demo": "demo",
     "mine": "mine",
+    "align": "align",
     "mine-vectors": "mine_vectors",
     "prepare": "prepare",
     "embed": "embed",

@@ -83,7 +83,7 @@ def test_best_path_and_confidence_against_all_paths(seed: int) -> None:
     source, target = (Document(rng.normal(size=(n, DIM)).astype(np.float32), rng.uniform(20, 90, n)) for n in (4, 3))
     from mining.alignment import _sides
 
-    src, tgt = _sides(source, target, 3)
+    src, tgt = _sides(source, target, 3, 1.1)
     weights = default_weights(4)
     band = full_band(4, 3)
     products = sentence_products(band, src, tgt, 4)

@@ -1,0 +1,191 @@
+"""Which documents of two languages belong together: candidates by mean vectors, BiMax, a margin over documents.
+
+BiMax (Wang et al. 2025) is the mean of each sentence's best cosine with the other document, both ways; here sentences
+weigh by their length, and the direction from the shorter document counts alone where one of the two is a part only. The
+ratio margin over a document's other candidates tells a counterpart from a document that is merely about the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.alignment import Alignment, Document
+from mining.knn import knn_graph
+from mining.margin import Margin, margin_scores
+from mining.vectors import from_array
+
+CANDIDATES = 16
+_NEIGHBOURS = 4
+_HALF_WAY, _STEEPNESS = 0.21, 40.0
+_SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
+
+
+class Collection(NamedTuple):
+    """Documents of one language: document k has the sentences `starts[k]` to `starts[k + 1]`."""
+
+    vectors: np.ndarray  # (sentences, dim) float32, of length one
+    weights: np.ndarray  # (sentences,) float32
+    starts: np.ndarray  # (documents + 1,) int64
+
+    @property
+    def documents(self) -> int:
+        return len(self.starts) - 1
+
+    def rows(self, document: int) -> slice:
+        return slice(int(self.starts[document]), int(self.starts[document + 1]))
+
+
+class Matches(NamedTuple):
+    """One-to-one pairs of documents, best first, and the best candidate of each document, -1 without any."""
+
+    source: np.ndarray
+    target: np.ndarray
+    score: np.ndarray
+    best_of_source: np.ndarray
+    best_of_target: np.ndarray
+
+
+def collect(vectors: np.ndarray, lengths: np.ndarray, starts: np.ndarray) -> Collection:
+    """A collection of sentence vectors of any length."""
+    unit = np.asarray(vectors, np.float32)
+    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
+    return Collection(unit, np.asarray(lengths, np.float32) ** 0.7, np.asarray(starts, np.int64))
+
+
+def match_documents(
+    source: Collection,
+    target: Collection,
+    keys: tuple[Sequence[str], Sequence[str]] | None = None,
+    *,
+    candidates: int = CANDIDATES,
+) -> Matches:
+    """Pair documents one to one by the margin of their BiMax; `keys` are their names without the language."""
+    rows, columns, same = _candidates(source, target, keys, candidates)
+    if not len(rows):
+        none = np.empty(0, np.int64)
+        return Matches(none, none, np.empty(0), np.full(source.documents, -1), np.full(target.documents, -1))
+    cosines = np.array([bimax(source, target, a, b) for a, b in zip(rows.tolist(), columns.tolist(), strict=True)])
+    means = [_top_mean(side, cosines, count) for side, count in ((rows, source.documents), (columns, target.documents))]
+    scores = margin_scores(cosines, means[0][rows], means[1][columns], Margin.ratio)
+    scores = np.where(same, _SAME_KEY, 1.0) * np.where(cosines > 0, scores, 0.0)
+    order = np.lexsort((columns, rows, -scores))
+    taken = _greedy(rows[order], columns[order], source.documents, target.documents)
+    kept = order[taken]
+    best = [
+        _best(side[order], other[order], count)
+        for side, other, count in (
+            (rows, columns, source.documents),
+            (columns, rows, target.documents),
+        )
+    ]
+    return Matches(rows[kept], columns[kept], scores[kept], best[0], best[1])
+
+
+def bimax(source: Collection, target: Collection, a: int, b: int) -> float:
+    """Mean best cosine of the sentences of two documents; of the shorter one where it is less than two thirds."""
+    x, y = source.rows(a), target.rows(b)
+    cosines = source.vectors[x] @ target.vectors[y].T
+    if not cosines.size:
+        return 0.0
+    weights = source.weights[x], target.weights[y]
+    totals = [float(weight.sum()) for weight in weights]
+    ways = [
+        float(best @ weight) / max(total, 1e-9)
+        for best, weight, total in zip((cosines.max(1), cosines.max(0)), weights, totals, strict=True)
+    ]
+    shorter = int(totals[1] < totals[0])
+    share = min(totals) / max(max(totals), 1e-9)
+    other = np.clip((share - 0.4) / 0.4, 0.0, 1.0) / 2  # from a part alone to both ways alike
+    return float((1 - other) * ways[shorter] + other * ways[1 - shorter])
+
+
+def pair_confidence(alignment: Alignment, source: Document, target: Document) -> float:
+    """How likely two documents are translations, by their alignment alone: of the shorter one's text, the part that
+    is aligned, each bead by its similarity and how sure it is. Strangers reach 0.15, counterparts 0.28 and more (the
+    development sets of `eval/documents`), so that half lies between.
+    """
+    two = alignment.two_sided
+    side = int(target.lengths.sum() < source.lengths.sum())
+    lengths = (source, target)[side].lengths
+    if not two.any() or not lengths.sum():
+        return 0.0
+    edges = np.concatenate([[0.0], np.cumsum(lengths)])
+    beads = alignment.beads[two]
+    share = (edges[beads[:, 2 * side + 1]] - edges[beads[:, 2 * side]]) / edges[-1]
+    similar = np.clip(1 - alignment.distance[two], 0, 1) * alignment.confidence[two]
+    return float(1 / (1 + np.exp(-_STEEPNESS * (share @ similar - _HALF_WAY))))
+
+
+def document_vectors(collection: Collection) -> np.ndarray:
+    """(documents, dim): weighted sums of sentence vectors, less their mean, which tells no document from another."""
+    weighted = collection.vectors * collection.weights[:, None]
+    edges = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, 0, dtype=np.float64)])
+    sums = edges[collection.starts[1:]] - edges[collection.starts[:-1]]
+    unit = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return (unit - unit.mean(0) * (len(unit) > 3)).astype(np.float32)
+
+
+def _candidates(
+    source: Collection, target: Collection, keys: tuple[Sequence[str], Sequence[str]] | None, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct pairs of documents near by mean vector, seen from either side, or of one key; which have one key."""
+    filled = [np.flatnonzero(np.diff(side.starts) > 0) for side in (source, target)]
+    pairs = np.empty((0, 2), np.int64)
+    if len(filled[0]) and len(filled[1]):
+        x, y = (document_vectors(side)[rows] for side, rows in zip((source, target), filled, strict=True))
+        graph = knn_graph(
+            from_array(x, "source documents"), from_array(y, "target documents"), min(count, len(x), len(y))
+        )
+        near = [np.stack(np.broadcast_arrays(np.arange(len(side.ids))[:, None], side.ids), -1) for side in graph]
+        flat = np.concatenate([near[0].reshape(-1, 2), near[1].reshape(-1, 2)[:, ::-1]]).astype(np.int64)
+        flat = flat[(flat >= 0).all(1) & (flat[:, 0] < len(x)) & (flat[:, 1] < len(y))]
+        pairs = np.stack([filled[0][flat[:, 0]], filled[1][flat[:, 1]]], 1)
+    named = _same_keys(keys) if keys else np.empty((0, 2), np.int64)
+    pairs = np.unique(np.concatenate([pairs, named]), axis=0)
+    codes, wanted = (rows[:, 0] * (target.documents + 1) + rows[:, 1] for rows in (pairs, named))
+    return pairs[:, 0], pairs[:, 1], np.isin(codes, wanted)
+
+
+def _same_keys(keys: tuple[Sequence[str], Sequence[str]]) -> np.ndarray:
+    """Documents whose key occurs once on each side."""
+    places: list[dict[str, int]] = []
+    for side in keys:
+        first: dict[str, int] = {}
+        repeated = set()
+        for place, key in enumerate(side):
+            if first.setdefault(key, place) != place:
+                repeated.add(key)
+        places.append({key: place for key, place in first.items() if key and key not in repeated})
+    return np.array([(i, places[1][key]) for key, i in places[0].items() if key in places[1]], np.int64).reshape(-1, 2)
+
+
+def _top_mean(side: np.ndarray, cosines: np.ndarray, documents: int) -> np.ndarray:
+    """For each document the mean of its best few cosines; where there are fewer, of 1.0 that many times less."""
+    order = np.lexsort((-cosines, side))
+    ordered, values = side[order], cosines[order]
+    first = np.searchsorted(ordered, np.arange(documents))
+    rank = np.arange(len(ordered)) - first[ordered]
+    kept = rank < _NEIGHBOURS
+    total = np.bincount(ordered[kept], values[kept], documents)
+    number = np.bincount(ordered[kept], minlength=documents)
+    return total / np.maximum(number, 1)
+
+
+def _greedy(rows: np.ndarray, columns: np.ndarray, sources: int, targets: int) -> np.ndarray:
+    free = [np.ones(sources, bool), np.ones(targets, bool)]
+    taken = []
+    for place, (a, b) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        if free[0][a] and free[1][b]:
+            free[0][a] = free[1][b] = False
+            taken.append(place)
+    return np.array(taken, np.int64)
+
+
+def _best(side: np.ndarray, other: np.ndarray, documents: int) -> np.ndarray:
+    """The first partner of each document in order of score."""
+    best = np.full(documents, -1)
+    best[side[::-1]] = other[::-1]
+    return best

@@ -1,0 +1,130 @@
+"""Documents of one language as files have them: order and repeats kept, each sentence with its line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.errors import InputError
+from mining.files import readable_lines
+from mining.language_id import is_known, language_probabilities
+from mining.paths import expand, resolve
+from pipelines.prepare.readers import Block, ReadSettings, read_block
+from pipelines.prepare.readers.formats import reader_format
+
+_LOOKED_AT = 20  # lines that tell whether a file is `docid TAB sentence`, and sentences that tell the language
+_LEAST_PROBABILITY = 0.3
+_CODE = re.compile(r"(?<![A-Za-z0-9])([a-z]{2,3})(?:[-_][A-Za-z]{2,4})?(?![A-Za-z0-9])")
+EMPTY, OTHER_LANGUAGE = "empty", "other language"
+REPEATED = "a document of this name came before"
+
+
+class DocumentText(NamedTuple):
+    """Sentences in order; `lines` are those of the file, or of an archive the number of the record."""
+
+    name: str
+    texts: list[str]
+    lines: list[int]
+
+
+class Corpus(NamedTuple):
+    """The documents that can be aligned, and why others cannot."""
+
+    lang: str
+    documents: list[DocumentText]
+    refused: list[tuple[str, str]]  # document, reason
+    dropped: Counter[str]  # lines that readers dropped
+
+    @property
+    def sentences(self) -> int:
+        return sum(len(document.texts) for document in self.documents)
+
+    @property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum([len(document.texts) for document in self.documents])]).astype(np.int64)
+
+
+def read_corpus(inputs: Iterable[str], settings: ReadSettings, lang_filter: str = "detect") -> Corpus:
+    """All documents of files, folders and globs, in order; an empty one or one in another language is refused."""
+    dropped: Counter[str] = Counter()
+    documents: list[DocumentText] = []
+    refused: list[tuple[str, str]] = []
+    check = lang_filter == "detect"
+    if check and not is_known(settings.lang):
+        raise InputError(f"the language detector does not know {settings.lang}; use --lang-filter assume")
+    files = document_files(inputs)
+    seen: set[str] = set()
+    for document in (document for file in files for document in _of_file(file, settings, dropped)):
+        if document.name in seen:
+            refused.append((document.name, REPEATED))
+        elif not document.texts:
+            refused.append((document.name, EMPTY))
+        elif check and _language(document, settings.lang) < _LEAST_PROBABILITY:
+            refused.append((document.name, f"{OTHER_LANGUAGE} than {settings.lang}"))
+        else:
+            documents.append(document)
+        seen.add(document.name)
+    if not documents:
+        why = ", ".join(f"{count} {reason}" for reason, count in Counter(reason for _, reason in refused).items())
+        raise InputError(f"{', '.join(files[:3])}: no document is left to align ({why or 'there is none'})")
+    return Corpus(settings.lang, documents, refused, dropped)
+
+
+def document_files(inputs: Iterable[str]) -> list[str]:
+    """The files of paths, globs and folders (all files under them but hidden ones), each once."""
+    files: dict[str, None] = {}
+    for given in inputs:
+        filesystem, path = resolve(given)
+        if not filesystem.isdir(path):
+            files |= dict.fromkeys(expand([given]))
+            continue
+        inside = [str(name) for name in sorted(filesystem.find(path))]
+        inside = [name for name in inside if not any(part.startswith(".") for part in name[len(path) :].split("/"))]
+        if not inside:
+            raise InputError(f"{given}: there is no file in this folder")
+        local = "file" in filesystem.protocol
+        files |= dict.fromkeys(name if local else str(filesystem.unstrip_protocol(name)) for name in inside)
+    return list(files)
+
+
+def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterator[DocumentText]:
+    """The documents of one file: runs of one name where rows have names, else the whole file."""
+    kind = settings.format or reader_format(file)
+    if settings.format is None and kind in ("txt", "tsv") and settings.column is None and _has_names(file):
+        kind = "bucc"
+    current = DocumentText(file, [], [])
+    named = False
+    for batch in read_block(Block(0, file, kind), settings):
+        dropped.update(batch.dropped)
+        for place, (text, line) in enumerate(zip(batch.texts, batch.lines.tolist(), strict=True)):
+            name = batch.refs[place] if batch.refs is not None else file
+            if name != current.name:
+                if named:
+                    yield current
+                current = DocumentText(name, [], [])
+            named = True
+            current.texts.append(text)
+            current.lines.append(line)
+    yield current
+
+
+def _has_names(file: str) -> bool:
+    first = [line for line in islice(readable_lines(file), _LOOKED_AT) if line]
+    return bool(first) and all(line.count("\t") == 1 and line.split("\t")[0].strip() for line in first)
+
+
+def _language(document: DocumentText, lang: str) -> float:
+    """The mean probability of the language over the longest sentences."""
+    longest = sorted(document.texts, key=len)[-_LOOKED_AT:]
+    return float(language_probabilities([text.replace("\n", " ") for text in longest], lang).mean())
+
+
+def document_key(name: str, lang: str) -> str:
+    """A path or URL with its language codes taken out (`/en/`, `page.en.html`, `?lang=en`); empty where it has none."""
+    key, changes = _CODE.subn(lambda found: "*" if found[1] == lang else found[0], name)
+    return key.lower() if changes and "*" in key else ""

@@ -1,0 +1,151 @@
+"""From two collections of documents to aligned sentences: read, embed, pair documents, align inside each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from encoder.inference import Encoder
+from mining.alignment import BEADS, LARGEST_BEADS, Alignment, align_sentences, document_of
+from mining.document_pairs import CANDIDATES, collect, match_documents, pair_confidence
+from mining.threads import core_count
+from pipelines.align.corpora import Corpus, DocumentText, document_key, read_corpus
+from pipelines.prepare.readers import ReadSettings
+
+
+class DocumentSettings(BaseModel):
+    """One language: its documents and how to read them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    inputs: list[str] = Field(min_length=1, description="files, folders, URLs or globs")
+    read: ReadSettings
+    lang_filter: Literal["detect", "assume"] = Field(
+        default="detect", description="detect: refuse documents of other languages; assume: trust the language given"
+    )
+
+
+class AlignSettings(BaseModel):
+    """Everything that decides an alignment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: DocumentSettings
+    target: DocumentSettings
+    encoder: str | None = Field(default=None, description="encoder: a folder, a URL, or a Hugging Face model")
+    beads: int = Field(
+        default=BEADS, ge=2, lt=LARGEST_BEADS, description="sentences of a bead, both sides together, at most"
+    )
+    confidence: float = Field(
+        default=0.5, ge=0, le=1, description="document pairs that are less likely translations are not aligned"
+    )
+    candidates: int = Field(default=CANDIDATES, ge=1, description="documents that are compared with each document")
+    device: str = "auto"
+    threads: int | None = Field(default=None, ge=1, description="CPU threads. Default: all cores")
+
+
+class DocumentPair(NamedTuple):
+    """Two documents that belong together, and the beads of their sentences."""
+
+    source: DocumentText
+    target: DocumentText
+    score: float  # calibrated: how likely they are translations
+    alignment: Alignment
+
+
+class Unmatched(NamedTuple):
+    side: Literal["source", "target"]
+    document: str
+    reason: str
+
+
+class AlignResult(NamedTuple):
+    source: Corpus
+    target: Corpus
+    pairs: list[DocumentPair]
+    unmatched: list[Unmatched]
+
+
+def align_documents(settings: AlignSettings, report: Callable[[str], None] = lambda stage: None) -> AlignResult:
+    """Pair the documents of two collections and align each pair; `report` is told the name of each step."""
+    report("read")
+    sides = [read_corpus(side.inputs, side.read, side.lang_filter) for side in (settings.source, settings.target)]
+    encoder = Encoder.load(settings.encoder, device=settings.device, threads=settings.threads or core_count())
+    report("embed")
+    vectors = [embed_corpus(encoder, side) for side in sides]
+    report("align")
+    return align_embedded(sides[0], sides[1], vectors[0], vectors[1], settings)
+
+
+def embed_corpus(encoder: Encoder, corpus: Corpus) -> np.ndarray:
+    """(sentences, dim) float32 of all documents, one behind another; equal sentences are encoded once."""
+    return encoder.encode([text for document in corpus.documents for text in document.texts], corpus.lang)
+
+
+def align_embedded(
+    source: Corpus, target: Corpus, source_vectors: np.ndarray, target_vectors: np.ndarray, settings: AlignSettings
+) -> AlignResult:
+    """The same for corpora whose vectors are there already."""
+    vectors = source_vectors, target_vectors
+    collections = []
+    for corpus, rows in zip((source, target), vectors, strict=True):
+        lengths = np.array([len(text.encode()) for document in corpus.documents for text in document.texts], np.float64)
+        collections.append(collect(rows, lengths, corpus.starts))
+    if len(source.documents) == len(target.documents) == 1:
+        couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
+        best = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    else:
+        keys = [
+            [document_key(document.name, corpus.lang) for document in corpus.documents] for corpus in (source, target)
+        ]
+        found = match_documents(*collections, (keys[0], keys[1]), candidates=settings.candidates)
+        couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
+        best = found.best_of_source, found.best_of_target
+
+    def align(couple: tuple[int, int]) -> DocumentPair:
+        texts = source.documents[couple[0]], target.documents[couple[1]]
+        sides = [
+            document_of(rows[collection.rows(place)], document.texts)
+            for rows, collection, place, document in zip(vectors, collections, couple, texts, strict=True)
+        ]
+        alignment = align_sentences(sides[0], sides[1], beads=settings.beads)
+        return DocumentPair(*texts, pair_confidence(alignment, *sides), alignment)
+
+    with ThreadPoolExecutor(settings.threads or core_count()) as pool:  # the kernels release the interpreter
+        pairs = list(pool.map(align, couples))
+    kept = [pair for pair in pairs if pair.score >= settings.confidence]
+    return AlignResult(source, target, kept, _unmatched(source, target, couples, pairs, best, settings.confidence))
+
+
+def _unmatched(
+    source: Corpus,
+    target: Corpus,
+    couples: list[tuple[int, int]],
+    pairs: list[DocumentPair],
+    best: tuple[np.ndarray, np.ndarray],
+    least: float,
+) -> list[Unmatched]:
+    """Every document that is in no pair, and why."""
+    rows: list[Unmatched] = []
+    sides: tuple[Literal["source", "target"], Literal["source", "target"]] = ("source", "target")
+    for number, (side, corpus, other) in enumerate(zip(sides, (source, target), (target, source), strict=True)):
+        partner = {
+            couple[number]: (couple[1 - number], pair.score) for couple, pair in zip(couples, pairs, strict=True)
+        }
+        rows += [Unmatched(side, name, reason) for name, reason in corpus.refused]
+        for place, document in enumerate(corpus.documents):
+            mate, score = partner.get(place, (-1, 0.0))
+            if mate >= 0 and score >= least:
+                continue
+            if mate >= 0:
+                reason = f"no translation: {other.documents[mate].name} is nearest, with confidence {score:.3f}"
+            elif best[number][place] >= 0:
+                reason = f"the nearest, {other.documents[best[number][place]].name}, belongs to a closer document"
+            else:
+                reason = "no candidate"
+            rows.append(Unmatched(side, document.name, reason))
+    return rows

@@ -1,0 +1,81 @@
+"""What alignment leaves over goes to mining: sentences that are in no bead of two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from mining.files import atomic_text
+from mining.pairs import SCHEMA, rebatch
+from pipelines.align.corpora import Corpus, DocumentText
+from pipelines.align.job import AlignResult, AlignSettings
+from pipelines.datasets.manifest import join
+from pipelines.mine.job import mine_corpora
+from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
+from pipelines.mine.pair_stage import pair_batches
+from pipelines.prepare.readers import ReadSettings
+from pipelines.runners.runner import Runner
+
+# Leftovers of documents that were paired seldom have a counterpart at all, so only clear pairs are kept.
+THRESHOLD = 1.2
+_Place = tuple[str, int]  # document, line
+
+
+def mine_leftovers(
+    settings: AlignSettings, result: AlignResult, work: str, encoder: str, runner: Runner | None = None
+) -> list[pa.RecordBatch]:
+    """Pairs mined from the leftovers of both sides, with the documents and lines they come from."""
+    sides, places = [], []
+    for number, corpus in enumerate((result.source, result.target)):
+        url = join(work, f"leftovers.{number}.txt")
+        places.append(_write(url, leftovers(result, number)))
+        if not places[-1]:
+            return []
+        sides.append(SideSettings(inputs=[url], read=ReadSettings(lang=corpus.lang), lang_filter="assume"))
+    job = JobSettings(
+        source=sides[0],
+        target=sides[1],
+        encoder=encoder,
+        work=join(work, "mine"),
+        threshold=ThresholdSettings(at_least=THRESHOLD),
+        device=settings.device,
+        threads=settings.threads,
+    )
+    mined = mine_corpora(job, runner).pairs
+    return list(rebatch(_rows(pair_batches(mined), places[0], places[1]), SCHEMA))
+
+
+def leftovers(result: AlignResult, side: int) -> Iterator[tuple[DocumentText, int]]:
+    """Every sentence of one side (0 or 1) that is in no bead of two sides."""
+    corpus: Corpus = (result.source, result.target)[side]
+    aligned: dict[str, np.ndarray] = {}
+    for pair in result.pairs:
+        document = (pair.source, pair.target)[side]
+        covered = np.zeros(len(document.texts), bool)
+        for bead in pair.alignment.beads[pair.alignment.two_sided]:
+            covered[bead[2 * side] : bead[2 * side + 1]] = True
+        aligned[document.name] = covered
+    for document in corpus.documents:
+        covered = aligned.get(document.name, np.zeros(len(document.texts), bool))
+        for place in np.flatnonzero(~covered).tolist():
+            yield document, place
+
+
+def _write(url: str, rows: Iterator[tuple[DocumentText, int]]) -> list[_Place]:
+    places = []
+    with atomic_text(url) as stream:
+        for document, place in rows:
+            stream.write(" ".join(document.texts[place].split()) + "\n")
+            places.append((document.name, document.lines[place]))
+    return places
+
+
+def _rows(batches: Iterator[pa.RecordBatch], source: list[_Place], target: list[_Place]) -> Iterator[dict[str, object]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            for side, places in (("src", source), ("tgt", target)):
+                row[f"{side}_source"], row[f"{side}_line"] = places[row[f"{side}_line"] - 1]
+                row[f"{side}_also"] = None
+            yield row

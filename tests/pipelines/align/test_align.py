@@ -1,0 +1,162 @@
+"""`twinlode align` end to end with a random bag: a sentence's translation has the same words."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from encoder.models.bag import BagSettings
+from mining.errors import InputError
+from pipelines.align.corpora import document_files, document_key, read_corpus
+from pipelines.cli import app
+from pipelines.prepare.readers import ReadSettings
+from tests.encoder.fixtures import WORDS, write_checkpoint
+
+SENTENCES = 14
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("encoder") / "bag", BagSettings(dim=64))
+
+
+def document(seed: int, count: int = SENTENCES) -> list[str]:
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(4, 12))) for _ in range(count)]
+
+
+def write_folder(folder: Path, documents: dict[str, list[str]]) -> Path:
+    folder.mkdir(parents=True)
+    for name, lines in documents.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def two_folders(root: Path) -> tuple[Path, Path]:
+    """Three documents that belong together under other names, the second with a merged sentence; one more each."""
+    texts = [document(seed) for seed in range(3)]
+    merged = [*texts[1][:4], f"{texts[1][4]} {texts[1][5]}", *texts[1][6:]]
+    source = {"a.txt": texts[0], "b.txt": texts[1], "c.txt": texts[2], "lone.txt": document(8), "empty.txt": []}
+    target = {"x.txt": texts[2], "y.txt": merged, "z.txt": texts[0], "other.txt": document(9)}
+    return write_folder(root / "en", source), write_folder(root / "de", target)
+
+
+def run(encoder: Path, *arguments: str | Path) -> str:
+    given = ["align", *map(str, arguments), "--src-lang", "en", "--tgt-lang", "de", "--encoder", str(encoder)]
+    result = CliRunner().invoke(app, [*given, "--lang-filter", "assume"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_folders_to_every_output(encoder: Path, tmp_path: Path) -> None:
+    source, target = two_folders(tmp_path)
+    out = {name: tmp_path / name for name in ("p.tsv", "docs.tsv", "lost.tsv", "p.vec", "p.xml", "p.jsonl")}
+    shown = run(
+        encoder, source, target, "-o", out["p.tsv"], "--documents", out["docs.tsv"], "--unmatched", out["lost.tsv"],
+        "--beads", out["p.vec"], "--xces", out["p.xml"], "--parallel", out["p.jsonl"],
+    )  # fmt: skip
+    assert "document pairs" in shown
+    pairs = [line.split("\t")[:2] for line in out["docs.tsv"].read_text().splitlines()]
+    names = {(Path(a).name, Path(b).name) for a, b in pairs}
+    assert names == {("a.txt", "z.txt"), ("b.txt", "y.txt"), ("c.txt", "x.txt")}
+    lost = {Path(row.split("\t")[1]).name: row.split("\t")[2] for row in out["lost.tsv"].read_text().splitlines()}
+    assert lost.keys() == {"lone.txt", "empty.txt", "other.txt"}
+    assert lost["empty.txt"] == "empty"
+    assert "no translation" in lost["lone.txt"] or "closer" in lost["lone.txt"]
+    rows = [line.split("\t") for line in out["p.tsv"].read_text().splitlines()]
+    assert len(rows) >= 3 * SENTENCES - 3
+    assert sum(row[1] == row[2] for row in rows) >= len(rows) - 2
+    assert "[4, 5]:[4]:" in out["p.vec"].read_text()
+    assert len(ElementTree.parse(out["p.xml"]).getroot().findall("linkGrp")) == 3
+    parallel = [json.loads(line) for line in out["p.jsonl"].read_text().splitlines()]
+    assert all(row["source"]["sentences"] and row["beads"][0][:2] == [0, 1] for row in parallel)
+
+
+def test_two_books_keep_repeats_and_tmx_names_the_documents(encoder: Path, tmp_path: Path) -> None:
+    lines = document(1)
+    lines[3] = lines[7] = lines[5]  # prepare would drop repeats
+    source, target = tmp_path / "book.en.txt", tmp_path / "book.de.txt"
+    for file in (source, target):
+        file.write_text("\n".join(lines), encoding="utf-8")
+    run(encoder, source, target, "-o", tmp_path / "p.tmx")
+    units = ElementTree.parse(tmp_path / "p.tmx").getroot().findall(".//tu")
+    assert len(units) == SENTENCES
+    assert [prop.text for prop in units[0].findall("tuv/prop") if prop.get("type") == "source"] == [
+        str(source),
+        str(target),
+    ]
+
+
+def test_documents_by_id_and_leftovers_mined(encoder: Path, tmp_path: Path) -> None:
+    texts = [document(seed) for seed in range(3)]
+    stray = "größer Straße house river 12 old Москва naïve finds"
+    moved = " ".join(reversed(stray.split()))  # the same to a bag; mining drops copies
+    source = [f"s{k}\t{line}" for k in range(3) for line in texts[k]] + [
+        f"alone\t{line}" for line in [stray, *document(31, 6)]
+    ]
+    target = [f"t{k}\t{line}" for k in range(3) for line in texts[k]] + [
+        f"else\t{line}" for line in [*document(32, 6), moved]
+    ]
+    for name, rows in (("en.txt", source), ("de.txt", target)):
+        (tmp_path / name).write_text("\n".join(rows), encoding="utf-8")
+    run(encoder, tmp_path / "en.txt", tmp_path / "de.txt", "-o", tmp_path / "p.jsonl", "--leftovers", "mine")
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert {row["src_source"] for row in rows if row["directions"] == "a"} == {"s0", "s1", "s2"}
+    mined = [row for row in rows if row["directions"] != "a"]
+    assert [(row["src_source"], row["tgt_source"]) for row in mined if row["tgt_text"] == moved] == [("alone", "else")]
+
+
+def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:
+    for name, seed in (("a.txt", 50), ("b.txt", 51)):
+        (tmp_path / name).write_text("\n".join(document(seed, 40)), encoding="utf-8")
+    run(encoder, tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "p.tsv", "--unmatched", tmp_path / "lost.tsv")
+    assert (tmp_path / "p.tsv").read_text() == ""
+    assert (tmp_path / "lost.tsv").read_text().count("no translation") == 2
+
+
+def test_wrong_language_is_refused(tmp_path: Path) -> None:
+    english = ["The old house stands near the river.", "Nobody has lived there for many years now."]
+    german = ["Das alte Haus steht nahe am Fluss.", "Seit vielen Jahren hat dort niemand mehr gewohnt."]
+    folder = write_folder(tmp_path / "de", {"right.txt": german, "wrong.txt": english})
+    corpus = read_corpus([str(folder)], ReadSettings(lang="de"))
+    assert [Path(document.name).name for document in corpus.documents] == ["right.txt"]
+    assert corpus.refused[0][1] == "other language than de"
+    with pytest.raises(InputError, match="no document is left to align"):
+        read_corpus([str(folder / "wrong.txt")], ReadSettings(lang="de"))
+
+
+def test_folders_leave_out_hidden_files_and_name_what_is_missing(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "en", {"a.txt": ["x"], ".hidden": ["x"]})
+    assert [Path(file).name for file in document_files([str(folder)])] == ["a.txt"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="no file in this folder"):
+        document_files([str(tmp_path / "none")])
+    with pytest.raises(InputError, match="no such file"):
+        document_files([str(tmp_path / "missing.txt")])
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("http://x.org/en/a.html", "http://x.org/de/a.html"),
+        ("docs/page.en.txt", "docs/page.de.txt"),
+        ("http://x.org/a?lang=en", "http://x.org/a?lang=de"),
+        ("site/en-US/b", "site/de/b"),
+    ],
+)
+def test_names_without_their_language_are_equal(source: str, target: str) -> None:
+    assert document_key(source, "en") == document_key(target, "de") != ""
+    assert document_key("plain.txt", "en") == ""
+
+
+def test_html_pages_are_documents(tmp_path: Path) -> None:
+    body = "".join(f"<p>This is paragraph number {k}, and it has some words in it.</p>" for k in range(8))
+    page = f"<html><body><main>{body}</main></body></html>"
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    corpus = read_corpus([str(tmp_path / "a.html")], ReadSettings(lang="en"), "assume")
+    assert len(corpus.documents[0].texts) == 8
