@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 import lightgbm
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from mining.errors import InputError
 from mining.files import atomic_group
 from mining.paths import exists, open_url
-from mining.scoring.features import NAMES
+from mining.scoring.features import NAMES, RATIO
 
-TREES, ABOUT, PROJECTION = "trees.txt", "classifier.json", "projection.npy"
+ABOUT, PROJECTION = "classifier.json", "projection.npy"
 FOLDER = "classifier"  # beside the encoder that it was trained with
 _VERSION = 1
+_HELD_OUT = 0.15  # of each task: the probabilities are calibrated on them
+_RANKING = 10.0  # weight of the ratio margin beside the log odds of candidates, chosen on europarl-dev
 _PARAMETERS = {
     "objective": "binary",
     "learning_rate": 0.08,
@@ -42,28 +45,42 @@ class Contribution(NamedTuple):
     log_odds: float
 
 
-@dataclass(frozen=True)
-class PairClassifier:
-    """Trees, the calibration of their log odds, and how word vectors of its encoder are made smaller."""
+class Use(StrEnum):
+    """What pairs are scored for: candidates that a search found, or pairs that were given as such."""
+
+    mining = "mining"
+    cleaning = "cleaning"
+
+
+class Head(NamedTuple):
+    """The trees of one use, and the calibration of their log odds."""
 
     booster: lightgbm.Booster
     slope: float
     intercept: float
-    centre: NDArray[np.float32]  # (encoder dim,)
+
+    def log_odds(self, features: NDArray[np.float32], use: Use, threads: int = 0) -> NDArray[np.float32]:
+        raw = raw_scores(self.booster, features, use, threads)
+        return (self.slope * raw + self.intercept).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class PairClassifier:
+    """Trees for both uses, and how word vectors of its encoder are made smaller."""
+
+    heads: dict[Use, Head]
     projection: NDArray[np.float32]  # (encoder dim, word dim)
     encoder: str  # the fingerprint of the encoder whose vectors it was trained on
     about: dict[str, object]  # how it was trained and what it reached
 
-    def log_odds(self, features: NDArray[np.float32], threads: int = 0) -> NDArray[np.float32]:
+    def log_odds(self, features: NDArray[np.float32], use: Use, threads: int = 0) -> NDArray[np.float32]:
         """Calibrated log odds that each pair is a translation: the score that pairs are ranked by."""
-        if not len(features):
-            return np.empty(0, np.float32)
-        raw = self.booster.predict(features, raw_score=True, num_threads=threads)
-        return (self.slope * np.asarray(raw) + self.intercept).astype(np.float32)
+        return self.heads[use].log_odds(features, use, threads)
 
-    def explain(self, features: NDArray[np.float32], most: int = 8) -> list[list[Contribution]]:
+    def explain(self, features: NDArray[np.float32], use: Use, most: int = 8) -> list[list[Contribution]]:
         """For each pair the features that move its log odds most (Shapley values of the trees), largest first."""
-        shares = np.asarray(self.booster.predict(features, pred_contrib=True))[:, :-1] * self.slope
+        head = self.heads[use]
+        shares = np.asarray(head.booster.predict(features, pred_contrib=True))[:, :-1] * head.slope
         explained = []
         for row, values in zip(shares, features, strict=True):
             chosen = np.argsort(-np.abs(row), kind="stable")[:most]
@@ -72,11 +89,11 @@ class PairClassifier:
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Word vectors of the encoder in the few dimensions that MaxSim compares."""
-        return np.asarray((vectors - self.centre) @ self.projection, np.float32)
+        return np.asarray(vectors @ self.projection, np.float32)
 
-    def importance(self) -> dict[str, float]:
+    def importance(self, use: Use) -> dict[str, float]:
         """Share of the trees' gain of each feature, largest first."""
-        gain = self.booster.feature_importance("gain")
+        gain = self.heads[use].booster.feature_importance("gain")
         order = np.argsort(-gain)
         return {NAMES[at]: float(gain[at] / gain.sum()) for at in order if gain[at] > 0}
 
@@ -85,16 +102,30 @@ class PairClassifier:
         about = {
             "version": _VERSION,
             "encoder": self.encoder,
-            "slope": self.slope,
-            "intercept": self.intercept,
+            "calibration": {use: [head.slope, head.intercept] for use, head in self.heads.items()},
             "features": list(NAMES),
             "about": self.about,
         }
-        with atomic_group([f"{folder}/{name}" for name in (TREES, PROJECTION, ABOUT)]) as streams:
-            streams[0].write(self.booster.model_to_string().encode())
-            stacked = np.concatenate([self.centre[None], self.projection.T]).astype(np.float16)
-            np.save(streams[1], stacked, allow_pickle=False)
-            streams[2].write(json.dumps(about, indent=1).encode())
+        names = [PROJECTION, *(_trees(use) for use in self.heads), ABOUT]
+        with atomic_group([f"{folder}/{name}" for name in names]) as streams:
+            np.save(streams[0], self.projection.astype(np.float16), allow_pickle=False)
+            for stream, head in zip(streams[1:], self.heads.values(), strict=False):
+                stream.write(head.booster.model_to_string().encode())
+            streams[-1].write(json.dumps(about, indent=1).encode())
+
+
+def raw_scores(
+    booster: lightgbm.Booster, features: NDArray[np.float32], use: Use, threads: int = 0
+) -> NDArray[np.float64]:
+    """The trees' log odds; where candidates are ranked, a little of the margin orders what the trees take for equal."""
+    if not len(features):
+        return np.empty(0)
+    raw = np.asarray(booster.predict(features, raw_score=True, num_threads=threads), np.float64)
+    return raw + _RANKING * (features[:, RATIO] - 1.0) if use == Use.mining else raw
+
+
+def _trees(use: str) -> str:
+    return f"trees-{use}.txt"
 
 
 def is_classifier(folder: str) -> bool:
@@ -105,24 +136,19 @@ def load_classifier(folder: str) -> PairClassifier:
     """A classifier that `save` wrote; one of other features is refused."""
     try:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
+        if about["version"] != _VERSION or about["features"] != list(NAMES):
+            raise InputError(f"{folder}: a pair classifier of another version of twinlode; train it again")
         with open_url(f"{folder}/{PROJECTION}") as stream:
-            stacked = np.load(stream, allow_pickle=False).astype(np.float32)
-        trees = _read(f"{folder}/{TREES}").decode()
+            projection = np.load(stream, allow_pickle=False).astype(np.float32)
+        heads = {
+            Use(use): Head(lightgbm.Booster(model_str=_read(f"{folder}/{_trees(use)}").decode()), *scale)
+            for use, scale in about["calibration"].items()
+        }
     except FileNotFoundError as error:
         raise InputError(f"{folder}: no pair classifier there ({error}); make one with train-classifier") from None
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, lightgbm.basic.LightGBMError) as error:
         raise InputError(f"{folder}: a damaged pair classifier ({error}); train it again") from None
-    if about.get("version") != _VERSION or about.get("features") != list(NAMES):
-        raise InputError(f"{folder}: a pair classifier of another version of twinlode; train it again")
-    return PairClassifier(
-        lightgbm.Booster(model_str=trees),
-        about["slope"],
-        about["intercept"],
-        stacked[0],
-        np.ascontiguousarray(stacked[1:].T),
-        about["encoder"],
-        about["about"],
-    )
+    return PairClassifier(heads, projection, about["encoder"], about["about"])
 
 
 def _read(url: str) -> bytes:
@@ -133,9 +159,9 @@ def _read(url: str) -> bytes:
 class Examples(NamedTuple):
     """Labelled pairs of one training task."""
 
+    use: Use
     features: NDArray[np.float32]
     labels: NDArray[np.bool_]
-    name: str
 
 
 def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threads: int = 0) -> lightgbm.Booster:
@@ -150,6 +176,19 @@ def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threa
     )
     parameters = _PARAMETERS | {"seed": seed, "num_threads": threads}
     return lightgbm.train(parameters, data, num_boost_round=rounds)
+
+
+def fit_head(
+    tasks: Sequence[Examples], use: Use, rounds: int, rng: np.random.Generator, seed: int = 0, threads: int = 0
+) -> Head:
+    """Trees of the tasks of one use, calibrated on a part of each that they are not trained on."""
+    chosen = [task for task in tasks if task.use == use]
+    held = [rng.random(len(task.labels)) < _HELD_OUT for task in chosen]
+    kept = [Examples(use, task.features[~out], task.labels[~out]) for task, out in zip(chosen, held, strict=True)]
+    booster = fit_trees(kept, rounds, seed, threads)
+    rest = np.concatenate([task.features[out] for task, out in zip(chosen, held, strict=True)])
+    labels = np.concatenate([task.labels[out] for task, out in zip(chosen, held, strict=True)])
+    return Head(booster, *fit_calibration(raw_scores(booster, rest, use, threads), labels))
 
 
 def fit_calibration(raw: NDArray[np.float64], labels: NDArray[np.bool_]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from mining.scoring.surface import Surface
 from mining.scoring.words import Words
 from mining.threads import Threads
 
-_RATIO = graph_features.NAMES.index("ratio margin")
+RATIO = graph_features.NAMES.index("ratio margin")
 _CONTRASTED = (
     "ratio margin",
     *(maxsim.NAMES[place] for place in maxsim.CONTRASTED),
@@ -31,7 +31,6 @@ NAMES = (
     *lexicon.NAMES,
     *surface.NAMES,
     *(f"{name} over {rivals}" for name in _CONTRASTED for rivals in ("source rivals", "target rivals")),
-    "given",
 )
 _COLUMNS = [NAMES.index(name) for name in _CONTRASTED]
 _LIKELY = 0.1  # of the mutual best pairs, those of the highest margin, tell the lengths of translations
@@ -50,11 +49,7 @@ def text_side(texts: pa.Array, words: Words, vectors: NDArray[np.float32]) -> Te
     weights = words.idf()
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     unit = np.ascontiguousarray(vectors / lengths, np.float32)
-    return TextSide(WordVectors(words, unit, weights), read_surface(texts, words, weights))
-
-
-def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) -> Surface:
-    return surface.read_surface(texts, words, weights)
+    return TextSide(WordVectors(words, unit, weights), surface.read_surface(texts, words, weights))
 
 
 def pair_features(
@@ -67,14 +62,14 @@ def pair_features(
     lexicon_table: Lexicon | None = None,
     given: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float32]:
-    """(edges, `NAMES`); each edge once. `given` marks pairs that came as pairs, not out of a search.
+    """(edges, `NAMES`); each edge once. `given` marks pairs that came as pairs: they tell the lengths of translations.
 
     The edges should hold the rivals of each pair, as `retrieval.candidates` does: contrasts are over these. Without a
     lexicon its features are NaN.
     """
     rows, columns = edges.source, edges.target
     of_graph = graph_features.graph_features(graph, rows, columns, edges.cosines)
-    likely = _likely_pairs(edges, of_graph[:, _RATIO]) if given is None else np.flatnonzero(given)
+    likely = _likely_pairs(edges, of_graph[:, RATIO]) if given is None else np.flatnonzero(given)
     lengths = surface.fit_lengths(source.surface, target.surface, rows[likely], columns[likely])
     of_words = maxsim.maxsim_features(source.words, target.words, rows, columns, threads)
     if lexicon_table is None:
@@ -84,8 +79,7 @@ def pair_features(
         of_lexicon = lexicon.lexicon_features(lexicon_table, *sides, rows, columns, threads)
     of_surface = surface.surface_features(source.surface, target.surface, lengths, rows, columns, threads)
     plain = np.concatenate([of_graph, of_words, of_lexicon, of_surface], axis=1)
-    marks = np.zeros((len(edges), 1), np.float32) if given is None else given[:, None].astype(np.float32)
-    return np.concatenate([plain, contrasts(plain[:, _COLUMNS], rows, columns), marks], axis=1)
+    return np.concatenate([plain, contrasts(plain[:, _COLUMNS], rows, columns)], axis=1)
 
 
 def _likely_pairs(edges: Edges, ratios: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -16,8 +16,8 @@ from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.neighbours import Graph
 from mining.retrieval import Edges
-from mining.scoring.classifier import Examples, PairClassifier, fit_calibration, fit_trees
-from mining.scoring.features import pair_features
+from mining.scoring.classifier import Examples, PairClassifier, Use, fit_head
+from mining.scoring.features import NAMES, pair_features
 from mining.scoring.lexicon import Lexicon, train_lexicon
 from mining.scoring.noise import drop_words
 from mining.scoring.tasks import Bitext, cleaning_task, label_candidates, mining_task
@@ -27,7 +27,6 @@ from pipelines.clean.given import with_rivals
 from pipelines.clean.texts import Projection, find_words, read_texts
 
 Report = Callable[[str], None]
-_HELD_OUT = 0.15  # of the sources of each task: the probabilities are calibrated on them
 _PCA_WORDS = 30_000
 _FEWEST_PAIRS = 400
 
@@ -54,20 +53,16 @@ def train_classifier(
     rng = np.random.default_rng(settings.random_seed)
     bitexts = sample_bitexts(settings)
     report(f"{sum(map(len, bitexts)):,} pairs of {len(bitexts)} languages")
-    centre, projection = fit_projection(bitexts, encoder, settings.word_dim, rng)
+    projection = fit_projection(bitexts, encoder, settings.word_dim, rng)
     tasks: list[Examples] = []
     with thread_pool() as threads:
+        maker = TaskMaker(settings, encoder, lambda vectors: vectors @ projection, threads, rng)
         for bitext in bitexts:
-            maker = TaskMaker(settings, encoder, lambda v: (v - centre) @ projection, threads, rng)
-            tasks += maker.examples(bitext)
-            labels = np.concatenate([task.labels for task in tasks[-2:]])
-            report(f"{bitext.src_lang}-{bitext.tgt_lang}: {labels.size:,} examples, {labels.sum():,} right")
-    held = [rng.random(len(task.labels)) < _HELD_OUT for task in tasks]
-    kept = [Examples(t.features[~h], t.labels[~h], t.name) for t, h in zip(tasks, held, strict=True)]
-    booster = fit_trees(kept, settings.trees, settings.random_seed)
-    rest = np.concatenate([t.features[h] for t, h in zip(tasks, held, strict=True)])
-    labels = np.concatenate([t.labels[h] for t, h in zip(tasks, held, strict=True)])
-    slope, intercept = fit_calibration(np.asarray(booster.predict(rest, raw_score=True)), labels)
+            made = list(maker.examples(bitext))
+            tasks += made
+            counts = ", ".join(f"{task.labels.size:,} of {task.use} ({task.labels.mean():.0%} right)" for task in made)
+            report(f"{bitext.src_lang}-{bitext.tgt_lang}: {counts}")
+    heads = {use: fit_head(tasks, use, settings.trees, rng, settings.random_seed) for use in Use}
     about = {
         "languages": [bitext.src_lang for bitext in bitexts],
         "pairs": sum(map(len, bitexts)),
@@ -75,7 +70,7 @@ def train_classifier(
         "seconds": round(time.perf_counter() - begin),
         "settings": settings.model_dump(mode="json", exclude={"data"}),
     }
-    return PairClassifier(booster, slope, intercept, centre, projection, encoder.fingerprint, about)
+    return PairClassifier(heads, projection, encoder.fingerprint, about)
 
 
 def sample_bitexts(settings: ClassifierSettings) -> list[Bitext]:
@@ -129,10 +124,8 @@ def _even(lang: str, files: list[list[tuple[str, str]]], wanted: int, rng: np.ra
     return Bitext(lang, "en", [pairs[i][0] for i in order], [pairs[i][1] for i in order])
 
 
-def fit_projection(
-    bitexts: Sequence[Bitext], encoder: Encoder, dim: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and principal components of word vectors of all languages, as many of each."""
+def fit_projection(bitexts: Sequence[Bitext], encoder: Encoder, dim: int, rng: np.random.Generator) -> np.ndarray:
+    """Principal components (dim of vectors, `dim`) of word vectors of all languages, as many of each."""
     vectors = []
     for bitext in bitexts:
         for texts, lang in ((bitext.source, bitext.src_lang), (bitext.target, bitext.tgt_lang)):
@@ -144,8 +137,7 @@ def fit_projection(
     everything /= np.maximum(np.linalg.norm(everything, axis=1, keepdims=True), 1e-9)
     values, components = np.linalg.eigh(everything.T @ everything)
     chosen = np.argsort(-values)[: min(dim, everything.shape[1])]
-    centre = np.zeros(everything.shape[1], np.float32)
-    return centre, np.ascontiguousarray(components[:, chosen], np.float32)
+    return np.ascontiguousarray(components[:, chosen], np.float32)
 
 
 class TaskMaker:
@@ -178,7 +170,7 @@ class TaskMaker:
         graph = self._graph(task.source, task.target, bitext)
         edges, right, usable = label_candidates(task, graph)
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon)
-        return Examples(features[usable], right[usable], f"{bitext.src_lang} mining")
+        return Examples(Use.mining, features[usable], right[usable])
 
     def _cleaning(self, bitext: Bitext, lexicon: Lexicon | None) -> Examples:
         clean = self._graph(bitext.source, bitext.target, bitext)
@@ -188,7 +180,7 @@ class TaskMaker:
         edges, given = with_rivals(graph, vectors[0], vectors[1])
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon, given)
         rows = edges.source[given]
-        return Examples(features[given], task.right[rows], f"{bitext.src_lang} cleaning")
+        return Examples(Use.cleaning, features[given], task.right[rows])
 
     def _features(
         self,
@@ -223,7 +215,5 @@ class TaskMaker:
 
 def hide_lexicon(features: np.ndarray, rows: np.ndarray) -> None:
     """Features of the lexicon, and their contrasts, as without one."""
-    from mining.scoring.features import NAMES
-
     columns = [place for place, name in enumerate(NAMES) if name.startswith("lexicon")]
     features[np.ix_(np.flatnonzero(rows), np.array(columns))] = np.nan

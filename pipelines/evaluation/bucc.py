@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,15 +16,19 @@ from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
 from mining.neighbours import Graph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.threshold import tune_on_gold
+from pipelines.clean.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.calibrated import calibrated_threshold, read_seed
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.samples import Sample, f1_percent
-from pipelines.evaluation.sources import VectorSource
+from pipelines.evaluation.sources import EncodedTexts, VectorSource
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
+Way = tuple[Retrieval, str]  # and margin, or "rescored"
+RESCORED: Way = (Retrieval.max, "rescored")
+_LEXICON_PAIRS = 20_000
 _GROUPS = 4096  # of source sentences, which the bootstrap draws
 
 
@@ -37,8 +42,7 @@ class Mined:
     f1: float
 
     @classmethod
-    def of(cls, graph: Graph, corpora: Comparable, retrieval: Retrieval, margin: Margin) -> Mined:
-        edges = retrieve(graph, retrieval, margin)
+    def of(cls, edges: Edges, corpora: Comparable) -> Mined:
         tuned = tune_on_gold(_pairs(edges), edges.scores, corpora.gold)
         return cls(edges, tuned.curve, tuned.threshold, tuned.f1)
 
@@ -65,6 +69,11 @@ class Bucc(Benchmark):
     main: tuple[Retrieval, Margin] = (Retrieval.max, Margin.ratio)
     cosine: tuple[Retrieval, Margin] = (Retrieval.forward, Margin.absolute)
     examples: int = Field(20, ge=0)
+    classifier: str | None = Field(
+        None,
+        description="Also report candidates re-scored by this pair classifier: its folder, or `beside` the encoder.",
+    )
+    lexicon_pairs: str | None = Field(None, description="Known translations for its lexicon, named as `seed_pairs`.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         outcome = Outcome([], self._choices())
@@ -92,29 +101,32 @@ class Bucc(Benchmark):
 
     def _pair(self, source: VectorSource, data: DataFolder, pair: str, outcome: Outcome) -> None:
         training, test = self._splits(data, pair)
-        mined = self._mine(source, test)
-        tuning = self._mine(source, training) if training else {}
+        mined = self._mine(source, data, test)
+        tuning = self._mine(source, data, training) if training else {}
         outcome.choices += [
             Choice(f"{pair} reported on", f"{test.source.name}, {len(test.gold):,} gold pairs"),
             Choice(f"{pair} threshold", f"tuned on gold of {training.source.name}" if training else "same gold only"),
         ]
         for way, result in mined.items():
-            headline = way in (self.main, self.cosine)
+            headline = way in (self.main, self.cosine, RESCORED)
             if way in tuning:
                 outcome.scores.append(_score(test, way, result, tuning[way].threshold, TUNED, headline))
             outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
         if self.seed_pairs is not None:
-            outcome.scores.append(self._calibrated(source, data, test, mined[self.main]))
+            outcome.scores += [
+                self._calibrated(source, data, test, way, mined[way]) for way in (self.main, RESCORED) if way in mined
+            ]
         for way in dict.fromkeys((self.main, self.cosine)):
             outcome.attachments.append(_curve_table(pair, way, mined[way].curve))
         threshold = (tuning or mined)[self.main].threshold
         outcome.attachments.append(_examples(test, mined[self.main], threshold, self.examples))
 
-    def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, mined: Mined) -> Score:
+    def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, way: Way, mined: Mined) -> Score:
         pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.seed)
         data.digests.update({texts.name: texts.digest for texts in pairs})
-        threshold = calibrated_threshold(source, test, pairs, self.main, self.k, self.seed)
-        return _score(test, self.main, mined, threshold, CALIBRATED, True)
+        mine = partial(self._edges, source=source, data=data, way=way)
+        threshold = calibrated_threshold(source, test, pairs, mine, self.k, self.seed)
+        return _score(test, way, mined, threshold, CALIBRATED, True)
 
     def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
         """The training side if there is one, and what is reported on."""
@@ -134,10 +146,32 @@ class Bucc(Benchmark):
             return None, training
         return None, read_comparable(data, pair, "sample")
 
-    def _mine(self, source: VectorSource, corpora: Comparable) -> dict[tuple[Retrieval, Margin], Mined]:
+    def _mine(self, source: VectorSource, data: DataFolder, corpora: Comparable) -> dict[Way, Mined]:
         graph = graph_of(source.vectors(corpora.source), source.vectors(corpora.target), self.k)
-        ways = dict.fromkeys((self.main, self.cosine, *((r, m) for r in self.retrievals for m in self.margins)))
-        return {way: Mined.of(graph, corpora, *way) for way in ways}
+        every: list[Way] = [self.main, self.cosine, *((r, m) for r in self.retrievals for m in self.margins)]
+        ways = dict.fromkeys([*every, RESCORED] if self.classifier else every)
+        sides = corpora.source, corpora.target
+        return {way: Mined.of(self._edges(graph, *sides, source, data, way), corpora) for way in ways}
+
+    def _edges(
+        self, graph: Graph, left: Texts, right: Texts, source: VectorSource, data: DataFolder, way: Way
+    ) -> Edges:
+        """The pairs of a graph by one way to mine."""
+        if way != RESCORED:
+            return retrieve(graph, way[0], Margin(way[1]))
+        if not isinstance(source, EncodedTexts):
+            raise InputError("a pair classifier needs an encoder: vectors alone do not tell the words")
+        classifier = find_classifier(source.name, None if self.classifier == "beside" else self.classifier)
+        if classifier is None:
+            raise InputError(f"{source.name}: no pair classifier beside this encoder; make one with train-classifier")
+        lexicon = None
+        if self.lexicon_pairs is not None:
+            pair = f"{left.lang}-{right.lang}"
+            known = read_seed(str(data.root / self.lexicon_pairs), pair, _LEXICON_PAIRS, self.seed)
+            lexicon = seed_lexicon(*(SideTexts(texts.lines, texts.lang) for texts in known))
+        texts = (SideTexts(side.lines, side.lang) for side in (left, right))
+        edges = rescored_candidates(graph, *texts, source.encoder, classifier, lexicon)
+        return matched(edges, len(left), len(right))
 
 
 def metrics_at(edges: Edges, threshold: float, gold: np.ndarray) -> PairMetrics:
@@ -153,9 +187,7 @@ def pair_counts(edges: Edges, threshold: float, gold: np.ndarray, sources: int) 
     return np.stack(counted, axis=1)  # (sources, 3)
 
 
-def _score(
-    test: Comparable, way: tuple[Retrieval, Margin], mined: Mined, threshold: float, metric: str, headline: bool
-) -> Score:
+def _score(test: Comparable, way: Way, mined: Mined, threshold: float, metric: str, headline: bool) -> Score:
     sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), f1_percent)
     found = metrics_at(mined.edges, threshold, test.gold)
     return Score(f"{test.pair} {' '.join(way)}", metric, 100 * found.f1, sample, headline=headline)
@@ -185,7 +217,7 @@ def _pairs(edges: Edges) -> np.ndarray:
     return np.stack([edges.source, edges.target], axis=1)
 
 
-def _curve_table(pair: str, way: tuple[Retrieval, Margin], curve: Curve) -> Attachment:
+def _curve_table(pair: str, way: Way, curve: Curve) -> Attachment:
     rows = list(zip(*(column.tolist() for column in curve), strict=True))
     return Attachment(f"{pair}.{way[0]}-{way[1]}.curve", Curve._fields, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,14 +10,16 @@ import numpy as np
 
 from mining.calibration import calibrate
 from mining.errors import InputError
-from mining.margin import Margin
-from mining.probes import plant_vectors
-from mining.retrieval import Retrieval, retrieve
+from mining.neighbours import Graph
+from mining.probes import plan_probes, plant_vectors
+from mining.retrieval import Edges
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
 from pipelines.evaluation.comparable import Comparable
 from pipelines.evaluation.data import COMPRESSIONS, Texts
 from pipelines.evaluation.sources import VectorSource
+
+Miner = Callable[[Graph, Texts, Texts], Edges]  # the pairs of a graph over these texts
 
 
 class Seed(NamedTuple):
@@ -45,12 +48,15 @@ def read_seed(template: str, pair: str, size: int, seed: int) -> Seed:
 
 
 def calibrated_threshold(
-    source: VectorSource, corpora: Comparable, seed_pairs: Seed, way: tuple[Retrieval, Margin], k: int, seed: int
+    source: VectorSource, corpora: Comparable, seed_pairs: Seed, mine: Miner, k: int, seed: int
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
     texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
     first, second, probes = plant_vectors(*(source.vectors(text) for text in texts), random_seed=seed)
-    edges = retrieve(graph_of(first, second, k), *way)
+    plan = plan_probes(len(seed_pairs.source), seed)
+    left = _joined(corpora.source, seed_pairs.source, plan.sources())
+    right = _joined(corpora.target, seed_pairs.target, plan.targets())
+    edges = mine(graph_of(first, second, k), left, right)
     found = calibrate(
         edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, random_seed=seed
     )
@@ -59,3 +65,7 @@ def calibrated_threshold(
         return float("inf")
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
     return float(found.curve.threshold[int(np.argmax(f1))])
+
+
+def _joined(corpus: Texts, planted: Texts, rows: Iterable[int]) -> Texts:
+    return Texts(f"{corpus.name} with probes", [*corpus.lines, *(planted.lines[row] for row in rows)], corpus.lang)

@@ -10,8 +10,9 @@ from mining.scoring.classifier import (
     ABOUT,
     Examples,
     PairClassifier,
+    Use,
     fit_calibration,
-    fit_trees,
+    fit_head,
     is_classifier,
     load_classifier,
 )
@@ -24,15 +25,14 @@ def examples() -> Examples:
     features = rng.normal(size=(4000, len(NAMES))).astype(np.float32)
     features[rng.random(features.shape) < 0.1] = np.nan
     labels = np.nan_to_num(features[:, 3]) + 0.5 * rng.normal(size=4000) > 0.5
-    return Examples(features, labels, "made up")
+    return Examples(Use.mining, features, labels)
 
 
 @pytest.fixture(scope="module")
 def classifier(examples: Examples) -> PairClassifier:
-    booster = fit_trees([examples], rounds=20, threads=1)
-    rng = np.random.default_rng(1)
-    centre, projection = rng.normal(size=16).astype(np.float32), rng.normal(size=(16, 4)).astype(np.float32)
-    return PairClassifier(booster, 1.5, -0.2, centre, projection, "fingerprint", {"pairs": 3})
+    head = fit_head([examples], Use.mining, 20, np.random.default_rng(1), threads=1)
+    projection = np.random.default_rng(2).normal(size=(16, 4)).astype(np.float32)
+    return PairClassifier({Use.mining: head}, projection, "fingerprint", {"pairs": 3})
 
 
 def test_saved_and_loaded_it_gives_the_same_scores(
@@ -43,26 +43,27 @@ def test_saved_and_loaded_it_gives_the_same_scores(
     classifier.save(folder)
     assert is_classifier(folder)
     again = load_classifier(folder)
-    np.testing.assert_array_equal(again.log_odds(examples.features), classifier.log_odds(examples.features))
+    np.testing.assert_array_equal(
+        again.log_odds(examples.features, Use.mining), classifier.log_odds(examples.features, Use.mining)
+    )
     assert (again.encoder, again.about) == ("fingerprint", {"pairs": 3})
     vectors = np.ones((2, 16), np.float32)
     np.testing.assert_allclose(again.project(vectors), classifier.project(vectors), atol=0.02)
 
 
 def test_the_log_odds_rank_right_pairs_first(classifier: PairClassifier, examples: Examples) -> None:
-    scores = classifier.log_odds(examples.features)
+    scores = classifier.log_odds(examples.features, Use.mining)
     assert scores[examples.labels].mean() > scores[~examples.labels].mean() + 1
-    assert len(classifier.log_odds(examples.features[:0])) == 0
+    assert len(classifier.log_odds(examples.features[:0], Use.mining)) == 0
 
 
 def test_an_explanation_adds_up_and_names_what_decides(classifier: PairClassifier, examples: Examples) -> None:
-    (explained,) = classifier.explain(examples.features[:1], most=len(NAMES))
-    base = classifier.slope * float(
-        np.asarray(classifier.booster.predict(examples.features[:1], pred_contrib=True))[0, -1]
-    )
-    total = base + classifier.intercept + sum(part.log_odds for part in explained)
-    assert total == pytest.approx(float(classifier.log_odds(examples.features[:1])[0]), abs=1e-3)
-    assert next(iter(classifier.importance())) == NAMES[3]
+    head = classifier.heads[Use.mining]
+    (explained,) = classifier.explain(examples.features[:1], Use.mining, most=len(NAMES))
+    base = np.asarray(head.booster.predict(examples.features[:1], pred_contrib=True))[0, -1]
+    raw = float(np.asarray(head.booster.predict(examples.features[:1], raw_score=True))[0])
+    assert head.slope * base + sum(part.log_odds for part in explained) == pytest.approx(head.slope * raw, abs=1e-3)
+    assert next(iter(classifier.importance(Use.mining))) == NAMES[3]
 
 
 def test_calibration_makes_probabilities_of_scores() -> None:

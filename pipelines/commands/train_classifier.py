@@ -1,0 +1,45 @@
+"""`twinlode train-classifier`: a pair classifier for an encoder, from bitext."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import EncoderOption
+
+
+def command(
+    config: Annotated[Path, typer.Argument(help="Settings (YAML): bitext and tasks, see configs/classifier.yaml.")],
+    encoder: EncoderOption,
+    out: Annotated[str | None, typer.Option(help="Its folder; default: classifier, in --encoder.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Override a setting, such as trees=200.")] = None,
+) -> None:
+    """Train a pair classifier: which of an encoder's candidate pairs are translations.
+
+    No labels are needed: bitext is made into small mining and cleaning tasks whose answers are known.
+
+    Example: twinlode train-classifier configs/classifier.yaml --encoder runs/small/best
+    """
+    from rich.console import Console
+
+    from encoder.inference import Encoder
+    from encoder.settings import load_settings
+    from mining.files import require_writable
+    from mining.scoring.classifier import ABOUT, FOLDER, Use
+    from pipelines.clean.training import ClassifierSettings, train_classifier
+    from pipelines.commands.mine import show
+
+    settings = load_settings(ClassifierSettings, config, set_ or [])
+    folder = out or f"{encoder.rstrip('/')}/{FOLDER}"
+    require_writable(f"{folder}/{ABOUT}")
+    console = Console(stderr=True)
+    loaded = Encoder.load(encoder)
+    classifier = train_classifier(settings, loaded, lambda line: console.print(line, highlight=False))
+    classifier.save(folder)
+    rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in classifier.about.items()]
+    for use in Use:
+        best = list(classifier.importance(use).items())[:5]
+        rows += [(f"{use}: {name}", f"{100 * share:.0f}% of the gain") for name, share in best]
+    show(f"classifier in {folder}", [row for row in rows if row[0] != "settings"])
