@@ -24,7 +24,7 @@ from mining.scoring.tasks import Bitext, cleaning_task, label_candidates, mining
 from mining.threads import Threads, thread_pool
 from mining.vectors import from_array
 from pipelines.clean.given import with_rivals
-from pipelines.clean.texts import Projection, find_words, read_texts
+from pipelines.mine.word_texts import Projection, find_words, read_texts
 
 Report = Callable[[str], None]
 _PCA_WORDS = 30_000

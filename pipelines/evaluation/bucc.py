@@ -16,13 +16,13 @@ from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
 from mining.neighbours import Graph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.threshold import tune_on_gold
-from pipelines.clean.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.calibrated import calibrated_threshold, read_seed
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.samples import Sample, f1_percent
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
+from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
@@ -71,7 +71,7 @@ class Bucc(Benchmark):
     examples: int = Field(20, ge=0)
     classifier: str | None = Field(
         None,
-        description="Also report candidates re-scored by this pair classifier: its folder, or `beside` the encoder.",
+        description="Also report candidates rescored by this pair classifier: a folder, or `beside` the encoder.",
     )
     lexicon_pairs: str | None = Field(None, description="Known translations for its lexicon, named as `seed_pairs`.")
 

@@ -17,7 +17,7 @@ from mining.scoring.classifier import ABOUT, FOLDER, PairClassifier, Use, load_c
 from mining.scoring.features import pair_features
 from mining.scoring.lexicon import Lexicon, train_lexicon
 from mining.threads import thread_pool
-from pipelines.clean.texts import find_words, read_texts
+from pipelines.mine.word_texts import find_words, read_texts
 
 
 class SideTexts(NamedTuple):

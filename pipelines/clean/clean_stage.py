@@ -1,0 +1,189 @@
+"""Cleaning a bitext: chunks on disk, scored by workers, one threshold for all of them, kept and rejected rows out.
+
+Memory is one chunk on each worker and a histogram here, whatever the size of the bitext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from apache_beam.utils.shared import Shared
+from pydantic import Field
+
+from encoder.inference import Encoder
+from encoder.settings import Settings
+from mining.errors import InputError
+from mining.files import atomic_writer, open_binary
+from mining.filters import FilterSettings
+from mining.scoring.classifier import PairClassifier
+from mining.scoring.lexicon import Lexicon
+from pipelines.clean.bitext_chunks import CHUNK, BitextSettings, count_reasons, read_chunks
+from pipelines.clean.chunk_scores import score_chunk
+from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
+from pipelines.runners.runner import Runner, RunnerSettings, run
+
+UNLIKELY = "unlikely"  # the reason of what the classifier rejects
+_BINS = 1000
+
+
+class CleanSettings(Settings):
+    """Everything that decides which pairs stay."""
+
+    bitext: BitextSettings
+    encoder: str
+    classifier: str | None = Field(None, description="Folder of a pair classifier; the one in --encoder by default.")
+    work: str = Field(description="Folder of the chunks.")
+    precision: float = Field(0.95, gt=0, lt=1, description="Estimated share of good pairs among those kept.")
+    filters: FilterSettings = FilterSettings()
+    seed_pairs: BitextSettings | None = Field(None, description="Known translations, for a lexicon.")
+    rows: int = Field(CHUNK, ge=2, description="Rows of a chunk.")
+
+
+class Cleaned(NamedTuple):
+    """What became of every row: `rows` = `kept` + the rejected of all reasons."""
+
+    rows: int
+    kept: int
+    threshold: float
+    precision: float
+    reasons: dict[str, tuple[int, list[int]]]  # how many, and the first line numbers
+    chunks: list[str]
+
+
+class Scorer(NamedTuple):
+    """What a worker needs; loaded once in a process."""
+
+    encoder: Encoder
+    classifier: PairClassifier
+    lexicon: Lexicon | None
+
+
+class ScoreChunk(beam.DoFn):
+    """The file of a chunk to the file of the scored chunk."""
+
+    def __init__(self, settings: CleanSettings) -> None:
+        self.settings = settings
+        self.shared = Shared()
+
+    def setup(self) -> None:
+        self._scorer = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
+
+    def process(self, number: int) -> Iterator[int]:
+        langs = self.settings.bitext.src_lang, self.settings.bitext.tgt_lang
+        scored = score_chunk(
+            _read(_chunk_url(self.settings, number)),
+            langs,
+            self._scorer.encoder,
+            self._scorer.classifier,
+            self.settings.filters,
+            self._scorer.lexicon,
+        )
+        _write(_scored_url(self.settings, number), scored)
+        yield number
+
+
+class Clean(beam.PTransform):
+    """Numbers of chunks in the work folder to those of scored chunks."""
+
+    def __init__(self, settings: CleanSettings, chunks: int) -> None:
+        super().__init__()
+        self.settings, self.chunks = settings, chunks
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[int]:
+        return (
+            root
+            | "Chunks" >> beam.Create(range(self.chunks))
+            | "Spread" >> beam.Reshuffle()
+            | "Score" >> beam.ParDo(ScoreChunk(self.settings))
+        )
+
+
+def load_scorer(settings: CleanSettings) -> Scorer:
+    """The encoder, a classifier that fits it, and a lexicon where there are seed pairs."""
+    encoder = Encoder.load(settings.encoder)
+    classifier = find_classifier(settings.encoder, settings.classifier)
+    if classifier is None:
+        raise InputError(f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier")
+    require_encoder(classifier, encoder)
+    return Scorer(encoder, classifier, _lexicon(settings))
+
+
+def _lexicon(settings: CleanSettings) -> Lexicon | None:
+    if settings.seed_pairs is None:
+        return None
+    tables = list(read_chunks(settings.seed_pairs))
+    table = pa.concat_tables(tables) if tables else pa.table({"reason": [], "source": [], "target": []})
+    good = table.filter(pc.is_null(table["reason"]))
+    source, target = (good[name].to_pylist() for name in ("source", "target"))
+    return seed_lexicon(SideTexts(source, settings.bitext.src_lang), SideTexts(target, settings.bitext.tgt_lang))
+
+
+def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
+    """Score every pair of a bitext and decide which stay; the decisions are in the chunks of the work folder."""
+    count = 0
+    for count, chunk in enumerate(read_chunks(settings.bitext, settings.rows), 1):
+        _write(_chunk_url(settings, count - 1), chunk)
+    if not count:
+        raise InputError(f"{settings.bitext.path}: no pairs in it")
+    run(Clean(settings, count), runner or RunnerSettings(), workers=1)
+    urls = [_scored_url(settings, number) for number in range(count)]
+    threshold, precision = choose_threshold((_read(url)["probability"] for url in urls), settings.precision)
+    rows = kept = 0
+    for url in urls:
+        table = _decided(_read(url), threshold)
+        _write(url, table)
+        rows, kept = rows + len(table), kept + table["reason"].null_count
+    reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
+    return Cleaned(rows, kept, threshold, precision, reasons, urls)
+
+
+def choose_threshold(probabilities: Iterator[pa.ChunkedArray], target: float) -> tuple[float, float]:
+    """The lowest probability above which pairs are right often enough on average, and how often that is."""
+    counts, sums = np.zeros(_BINS), np.zeros(_BINS)
+    for column in probabilities:
+        values = column.drop_null().to_numpy().astype(np.float64)
+        places = np.minimum((values * _BINS).astype(int), _BINS - 1)
+        counts += np.bincount(places, minlength=_BINS)
+        sums += np.bincount(places, values, _BINS)
+    above, right = np.cumsum(counts[::-1])[::-1], np.cumsum(sums[::-1])[::-1]
+    expected = np.divide(right, above, out=np.ones(_BINS), where=above > 0)
+    good = np.flatnonzero(expected >= target)
+    first = int(good[0]) if len(good) else _BINS - 1
+    return first / _BINS, float(expected[first])
+
+
+def _decided(table: pa.Table, threshold: float) -> pa.Table:
+    """Pairs below the threshold get their reason; compared as bins are, so that both count alike."""
+    low = pc.less(pc.cast(table["probability"], pa.float64()), threshold)
+    reason = pc.if_else(pc.and_(pc.is_null(table["reason"]), pc.fill_null(low, False)), UNLIKELY, table["reason"])
+    return table.set_column(table.schema.get_field_index("reason"), "reason", reason)
+
+
+def _chunk_url(settings: CleanSettings, number: int) -> str:
+    return f"{settings.work}/chunk-{number:06d}.parquet"
+
+
+def _scored_url(settings: CleanSettings, number: int) -> str:
+    return f"{settings.work}/scored-{number:06d}.parquet"
+
+
+def _write(url: str, table: pa.Table) -> None:
+    with atomic_writer(url) as stream:
+        pq.write_table(table, stream, compression="zstd")
+
+
+def _read(url: str) -> pa.Table:
+    with open_binary(url) as stream:
+        return pq.read_table(stream)
+
+
+def read_scored(cleaned: Cleaned) -> Iterator[pa.Table]:
+    """The rows of all chunks, in order."""
+    return map(_read, cleaned.chunks)

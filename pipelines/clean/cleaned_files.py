@@ -1,0 +1,89 @@
+"""What cleaning writes: the rows that stay, as they stood, and the others with their reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mining.errors import InputError
+from mining.files import atomic_text
+from mining.pair_formats import Format, check_format, format_of, write_pairs
+from pipelines.clean.bitext_chunks import BitextSettings
+from pipelines.clean.chunk_scores import SCORES
+
+_LINES = (Format.TSV, Format.JSONL)
+
+
+def check_outputs(out: str, rejected: str | None, format: Format | None, bitext: BitextSettings) -> None:
+    """Refuse what cannot be written before hours of work, not after."""
+    check_format(out, format or format_of(out), bitext.src_lang, bitext.tgt_lang)
+    if rejected is not None and format_of(rejected) not in _LINES:
+        raise InputError(f"{rejected}: rejected rows are written as .tsv or .jsonl")
+
+
+def write_kept(
+    url: str, tables: Iterable[pa.Table], bitext: BitextSettings, *, format: Format | None = None, scores: bool = False
+) -> int:
+    """The rows without a reason: whole lines where the format stays TSV or JSONL, else both texts and the score."""
+    kind = format or format_of(url)
+    kept = (table.filter(pc.is_null(table["reason"])) for table in tables)
+    if kind in _LINES and kind == bitext.kind:
+        return _write_lines(url, (_line(row, kind, scores) for row in _rows(kept)))
+    named = (_as_pairs(table) for table in kept)
+    return write_pairs(url, named, format=kind, src_lang=bitext.src_lang, tgt_lang=bitext.tgt_lang)
+
+
+def write_rejected(url: str, tables: Iterable[pa.Table]) -> int:
+    """The other rows: reason, line number, and the row as it stood (TSV), or these as fields (JSONL)."""
+    rejected = (table.filter(pc.is_valid(table["reason"])) for table in tables)
+    if format_of(url) == Format.JSONL:
+        return _write_lines(url, (json.dumps(_present(row), ensure_ascii=False) for row in _rows(rejected)))
+    return _write_lines(url, (f"{row['reason']}\t{row['line']}\t{_as_line(row)}" for row in _rows(rejected)))
+
+
+def _rows(tables: Iterable[pa.Table]) -> Iterator[dict]:
+    for table in tables:
+        yield from table.to_pylist()
+
+
+def _line(row: dict, kind: Format, scores: bool) -> str:
+    if not scores:
+        return str(row["record"])
+    values = {name: round(row[name], 4) for name in SCORES}
+    if kind == Format.TSV:
+        return "\t".join([row["record"], *map(str, values.values())])
+    return json.dumps(json.loads(row["record"]) | values, ensure_ascii=False)
+
+
+def _as_line(row: dict) -> str:
+    if row["record"] is not None:
+        return str(row["record"])
+    return "\t".join(" ".join((row[name] or "").split()) for name in ("source", "target"))
+
+
+def _present(row: dict) -> dict:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _as_pairs(table: pa.Table) -> pa.Table:
+    return pa.table(
+        {
+            "score": table["probability"],
+            "cosine": table["cosine"],
+            "src_text": table["source"],
+            "tgt_text": table["target"],
+            "src_line": table["line"],
+            "tgt_line": table["line"],
+        }
+    )
+
+
+def _write_lines(url: str, lines: Iterator[str]) -> int:
+    count = 0
+    with atomic_text(url) as stream:
+        for count, line in enumerate(lines, 1):  # noqa: B007 - the number of the last is returned
+            stream.write(f"{line}\n")
+    return count

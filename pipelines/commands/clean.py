@@ -1,0 +1,97 @@
+"""`twinlode clean`: which pairs of a bitext are translations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.commands.options import FiltersOption, RunnerOption, RunnerSetOption, read_filters
+from pipelines.runners.quiet import quiet_beam
+
+
+def command(
+    pairs: Annotated[str, typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Where the good pairs go.")],
+    encoder: Annotated[
+        str | None, typer.Option(help="Encoder: a folder or URL; default: the one in the package.")
+    ] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language: for segmentation and filters.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
+    rejected: Annotated[str | None, typer.Option(help="Write the other rows here, with reason and line.")] = None,
+    precision: Annotated[float, typer.Option(help="Estimated share of translations among what is kept.")] = 0.95,
+    classifier: Annotated[str | None, typer.Option(help="Folder of a classifier; default: that in --encoder.")] = None,
+    columns: Annotated[
+        tuple[str, str] | None, typer.Option(help="Columns of the texts: numbers from 1 (TSV), names (JSONL).")
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="Format of PAIRS where its name does not tell: moses.")] = None,
+    out_format: Annotated[str | None, typer.Option(help="Format of --out where its name does not tell.")] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to TSV, JSONL.")] = False,
+    seed_pairs: Annotated[str | None, typer.Option(help="Known translations (.tsv, .jsonl ..) for a lexicon.")] = None,
+    filters: FiltersOption = "standard",
+    work: Annotated[str | None, typer.Option(help="Folder (or URL) for chunks; default: temporary.")] = None,
+    runner: RunnerOption = "local",
+    runner_set: RunnerSetOption = None,
+) -> None:
+    """Score every pair of a bitext and keep those that are translations; every other row has its reason.
+
+    A file of pairs is read as a stream, in chunks; the margin and the rivals of a pair are those of its chunk.
+
+    Example: twinlode clean crawl.de-en.tsv.gz -o clean.tsv.gz --rejected rejected.tsv --src-lang de --tgt-lang en
+    --encoder runs/small/best
+    """
+    quiet_beam()
+    from contextlib import ExitStack
+    from tempfile import TemporaryDirectory
+
+    from encoder import default
+    from encoder.settings import validate_settings
+    from mining.files import require_writable
+    from mining.pair_formats import Format
+    from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
+    from pipelines.clean.cleaned_files import check_outputs, write_kept, write_rejected
+    from pipelines.runners.runner import load_runner, require_reachable
+
+    filter_settings = read_filters(filters).model_copy(update={"repeated_target": None})  # a bitext may repeat a target
+    encoder = encoder or str(default.model_folder())
+    bitext = {"path": pairs, "format": format, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
+    with ExitStack() as stack:
+        folder = work or stack.enter_context(TemporaryDirectory(prefix="twinlode-clean-"))
+        tree = {
+            "bitext": bitext,
+            "encoder": encoder,
+            "classifier": classifier,
+            "work": folder,
+            "precision": precision,
+            "filters": filter_settings,
+            "seed_pairs": seed_pairs and {"path": seed_pairs},
+        }
+        settings = validate_settings(CleanSettings, tree, "clean")
+        kind = Format(out_format) if out_format else None
+        check_outputs(out, rejected, kind, settings.bitext)
+        where = load_runner(runner, runner_set or [])
+        require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected])])
+        for url in filter(None, [out if kind != Format.MOSES else None, rejected]):
+            require_writable(url)
+        cleaned = clean(settings, where)
+        kept = write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
+        if rejected is not None:
+            write_rejected(rejected, read_scored(cleaned))
+    _summarise(cleaned.rows, kept, cleaned.threshold, cleaned.precision, cleaned.reasons, out)
+
+
+def _summarise(
+    rows: int, kept: int, threshold: float, precision: float, reasons: dict[str, tuple[int, list[int]]], out: str
+) -> None:
+    from pipelines.commands.mine import show
+
+    table = [("rows", f"{rows:,}")]
+    for reason, (count, lines) in reasons.items():
+        first = ", ".join(map(str, lines))
+        table.append((f"rejected: {reason.replace('_', ' ')}", f"{count:,} (line {first}{' ..' if count > 3 else ''})"))
+    table += [
+        ("least probability", f"{threshold:.3f}"),
+        ("estimated precision", f"{precision:.4f}"),
+        (f"kept in {out}", f"{kept:,}"),
+    ]
+    show("cleaned", table)

@@ -1,0 +1,126 @@
+"""Cleaning from end to end: every row is kept or rejected with a reason, whatever is wrong with the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from mining.errors import InputError
+from mining.filters import FilterSettings
+from mining.knn import knn_graph
+from mining.vectors import from_array
+from pipelines.clean.bitext_chunks import BitextSettings, count_reasons, read_chunks
+from pipelines.clean.clean_stage import CleanSettings, choose_threshold, clean, read_scored
+from pipelines.clean.cleaned_files import write_kept, write_rejected
+from pipelines.clean.given import with_rivals
+from pipelines.cli import app
+from tests.pipelines.clean.conftest import toy_pairs
+
+
+def _reasons(path: Path, content: bytes, **settings: object) -> dict[str, tuple[int, list[int]]]:
+    path.write_bytes(content)
+    return count_reasons(read_chunks(BitextSettings(path=str(path), **settings)))
+
+
+def test_rows_of_a_tsv_that_are_no_pairs_are_counted_with_their_lines(tmp_path: Path) -> None:
+    content = b"a b\tc d\nonly one\nx\t\n\xff\xfe\tbad\nA, b!\tc d\ne\tf\tg\n"
+    found = _reasons(tmp_path / "x.tsv", content)
+    assert found == {
+        "columns": (2, [2, 6]), "empty": (1, [3]), "not UTF-8": (1, [4]), "duplicate": (1, [5])
+    }  # fmt: skip
+
+
+def test_rows_of_jsonl_that_are_no_pairs(tmp_path: Path) -> None:
+    rows = ['{"src_text": "a", "tgt_text": "b", "id": 7}', "{broken", "[1]", '{"src_text": "a", "tgt_text": 3}']
+    found = _reasons(tmp_path / "x.jsonl", "\n".join(rows).encode())
+    assert found == {"no text": (2, [3, 4]), "not JSON": (1, [2])}
+
+
+def test_a_moses_pair_of_unequal_length_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.de").write_text("a\nb\nc\n")
+    (tmp_path / "x.en").write_text("d\ne\n")
+    settings = BitextSettings(path=str(tmp_path / "x"), format="moses", src_lang="de", tgt_lang="en")
+    (table,) = read_chunks(settings)
+    assert table["reason"].to_pylist() == [None, None, "other side missing"]
+
+
+@pytest.mark.parametrize(("line", "columns", "message"), [("a\tb\tc\td\te", None, "--columns"), ("a\tb", ("1", "9"), "2 columns")])  # fmt: skip
+def test_columns_that_cannot_be_told_are_asked_for(tmp_path: Path, line: str, columns, message: str) -> None:
+    (tmp_path / "x.tsv").write_text(line)
+    with pytest.raises(InputError, match=message):
+        list(read_chunks(BitextSettings(path=str(tmp_path / "x.tsv"), columns=columns)))
+
+
+def test_given_pairs_come_with_their_nearest_rivals() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 20, 6)).astype(np.float32)
+    x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    edges, given = with_rivals(knn_graph(from_array(x), from_array(y), 4), x, y)
+    assert edges.source[given].tolist() == edges.target[given].tolist() == list(range(20))
+    keys = set(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
+    assert len(keys) == len(edges)
+    cosines = x @ y.T
+    for row in range(20):
+        others = [column for column in range(20) if column != row]
+        assert (row, max(others, key=lambda column: cosines[row, column])) in keys
+        assert (max(others, key=lambda other: cosines[other, row]), row) in keys
+    np.testing.assert_allclose(edges.cosines, cosines[edges.source, edges.target], atol=1e-5)
+
+
+def test_the_threshold_is_the_lowest_of_the_wanted_precision() -> None:
+    values = pa.chunked_array([pa.array([0.99, 0.9, 0.9, 0.2, None], pa.float32())])
+    threshold, precision = choose_threshold(iter([values]), 0.92)
+    assert 0.2 < threshold <= 0.9 and precision == pytest.approx(0.93, abs=1e-3)
+    assert choose_threshold(iter([values]), 0.5)[0] <= 0.2
+
+
+def _noisy(path: Path) -> dict[int, str]:
+    """A file of good and bad rows; which line is which."""
+    pairs = toy_pairs(300, 2)
+    kinds, lines = {}, []
+    for number, (source, target) in enumerate(pairs, 1):
+        wrong = number % 3 == 0
+        lines.append(f"{source}\t{pairs[number - 3][1] if wrong else target}\tnote {number}")
+        kinds[number] = "wrong" if wrong else "right"
+    lines += ["one column", "a\t\tnote", "x " * 500_000 + "\ty\tnote", lines[0]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return kinds
+
+
+def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Path, tmp_path: Path) -> None:
+    kinds = _noisy(tmp_path / "in.tsv")
+    bitext = BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2"))
+    filters = FilterSettings(numbers=None, repeated_target=None)
+    settings = CleanSettings(
+        bitext=bitext,
+        encoder=str(scoring_encoder),
+        work=str(tmp_path / "work"),
+        precision=0.9,
+        filters=filters,
+        rows=150,
+    )
+    cleaned = clean(settings)
+    assert cleaned.rows == 304 == cleaned.kept + sum(count for count, _ in cleaned.reasons.values())
+    assert cleaned.reasons["columns"] == (1, [301]) and cleaned.reasons["empty"] == (1, [302])
+    assert cleaned.reasons["length"] == (1, [303]) and cleaned.reasons["duplicate"] == (1, [304])
+    out, rejected = tmp_path / "out.tsv", tmp_path / "rejected.jsonl"
+    assert write_kept(str(out), read_scored(cleaned), bitext) == cleaned.kept
+    assert write_rejected(str(rejected), read_scored(cleaned)) == cleaned.rows - cleaned.kept
+    kept = [int(line.split()[-1]) for line in out.read_text().splitlines()]  # the third column is still there
+    right = [kinds[number] for number in kept].count("right")
+    assert right > 0.9 * len(kept) and right > 120
+    reasons = {row["line"]: row["reason"] for row in map(json.loads, rejected.read_text().splitlines())}
+    assert set(reasons) | set(kept) == set(range(1, 305)) and not set(reasons) & set(kept)
+
+
+def test_the_command_says_what_is_wrong(scoring_encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").write_text("")
+    arguments = ["clean", str(tmp_path / "empty.tsv"), "-o", str(tmp_path / "o.tsv"), "--encoder", str(scoring_encoder)]
+    assert "no pairs in it" in str(CliRunner().invoke(app, arguments).exception)
+    arguments += ["--rejected", str(tmp_path / "r.parquet")]
+    assert "rejected rows" in str(CliRunner().invoke(app, arguments).exception)
