@@ -36,6 +36,7 @@ CONFIG, WEIGHTS, SUBWORD, METRICS, FINGERPRINT = (
     "fingerprint",
 )
 PRETRAINED = "pretrained"  # architecture and tokenizer of a pretrained model, in Hugging Face's own files
+CLASSIFIER = "classifier"  # a pair classifier for these vectors, which decides none of them
 _CHUNK = 1 << 24
 
 
@@ -122,7 +123,7 @@ def content_fingerprint(folder: Path) -> str:
     total = xxhash.xxh3_128()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name in (METRICS, FINGERPRINT) or path.suffix == ".md":
+        if name in (METRICS, FINGERPRINT) or path.suffix == ".md" or name.startswith(f"{CLASSIFIER}/"):
             continue
         total.update(f"{name}\n{file_hash(path)}\n".encode())
     return total.hexdigest()

@@ -166,7 +166,7 @@ class _Seen:
         self._table = np.zeros(_DUPLICATES, np.uint64)
 
     def check(self, row: Row) -> Row:
-        key = xxhash.xxh3_64_intdigest(f"{_letters(row.source)}\t{_letters(row.target)}")
+        key = xxhash.xxh3_64_intdigest(f"{_letters(row.source)}\t{_letters(row.target)}".encode())
         place = key % _DUPLICATES
         if int(self._table[place]) == key:
             return row._replace(reason="duplicate")

@@ -6,6 +6,7 @@ Memory is one chunk on each worker and a histogram here, whatever the size of th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -57,7 +58,8 @@ class Cleaned(NamedTuple):
     chunks: list[str]
 
 
-class Scorer(NamedTuple):
+@dataclass(frozen=True)
+class Scorer:
     """What a worker needs; loaded once in a process."""
 
     encoder: Encoder

@@ -13,9 +13,7 @@ from pipelines.runners.quiet import quiet_beam
 def command(
     pairs: Annotated[str, typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL.")],
     out: Annotated[str, typer.Option("--out", "-o", help="Where the good pairs go.")],
-    encoder: Annotated[
-        str | None, typer.Option(help="Encoder: a folder or URL; default: the one in the package.")
-    ] = None,
+    encoder: Annotated[str | None, typer.Option(help="Encoder: folder or URL; default: the built-in one.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language: for segmentation and filters.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
     rejected: Annotated[str | None, typer.Option(help="Write the other rows here, with reason and line.")] = None,

@@ -49,7 +49,10 @@ def test_a_moses_pair_of_unequal_length_loses_nothing(tmp_path: Path) -> None:
     assert table["reason"].to_pylist() == [None, None, "other side missing"]
 
 
-@pytest.mark.parametrize(("line", "columns", "message"), [("a\tb\tc\td\te", None, "--columns"), ("a\tb", ("1", "9"), "2 columns")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "columns", "message"),
+    [("a\tb\tc\td\te", None, "--columns"), ("a\tb", ("1", "9"), "2 columns")],
+)
 def test_columns_that_cannot_be_told_are_asked_for(tmp_path: Path, line: str, columns, message: str) -> None:
     (tmp_path / "x.tsv").write_text(line)
     with pytest.raises(InputError, match=message):
