@@ -11,7 +11,7 @@ import numpy as np
 from mining.calibration import calibrate
 from mining.errors import InputError
 from mining.neighbours import Graph
-from mining.probes import plan_probes, plant_vectors
+from mining.probes import distinct, plan_probes, plant_vectors
 from mining.retrieval import Edges
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
@@ -52,10 +52,12 @@ def calibrated_threshold(
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
     texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
-    first, second, probes = plant_vectors(*(source.vectors(text) for text in texts), random_seed=seed)
-    plan = plan_probes(len(seed_pairs.source), seed)
-    left = _joined(corpora.source, seed_pairs.source, plan.sources())
-    right = _joined(corpora.target, seed_pairs.target, plan.targets())
+    vectors = [source.vectors(text) for text in texts]
+    first, second, probes = plant_vectors(*vectors, random_seed=seed)
+    chosen = distinct(*([row.tobytes() for row in side] for side in vectors[2:]))  # as they were planted
+    plan = plan_probes(len(chosen), seed)
+    left = _joined(corpora.source, seed_pairs.source, chosen[plan.sources()])
+    right = _joined(corpora.target, seed_pairs.target, chosen[plan.targets()])
     edges = mine(graph_of(first, second, k), left, right)
     found = calibrate(
         edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, random_seed=seed
