@@ -55,7 +55,12 @@ class NoiseMaker:
         if len(words) < 4:
             return None
         cut = max(1, round(len(words) * self.rng.uniform(0.3, 0.7)))
-        return words[cut:] if self.rng.random() < 0.3 else words[:-cut]
+        if self.rng.random() < 0.3:
+            return words[cut:]
+        end = words[-1][-1]
+        # Mostly with its full stop: a missing one would give the noise away, and real ones are rarely missing.
+        ends = not end.isalnum() and words[-cut - 1][-1].isalnum() and self.rng.random() < 0.8
+        return [*words[: -cut - 1], words[-cut - 1] + end] if ends else words[:-cut]
 
     def _omit(self, words: list[str]) -> list[str] | None:
         if len(words) < 6:

@@ -72,7 +72,7 @@ def given_features(
     threads: int | None = None,
 ) -> np.ndarray:
     """(pairs, features) of given pairs, in their order."""
-    vectors = [encoder.encode(texts, lang, normalise=True) for texts, lang in zip((source, target), langs, strict=True)]
+    vectors = [encoder.encode(texts, lang, normalize=True) for texts, lang in zip((source, target), langs, strict=True)]
     k = min(K, len(source))
     graph = knn_graph(from_array(vectors[0]), from_array(vectors[1]), k, threads=threads)
     edges, given = with_rivals(graph, vectors[0], vectors[1])

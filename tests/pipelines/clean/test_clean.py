@@ -19,6 +19,9 @@ from pipelines.clean.clean_stage import CleanSettings, choose_threshold, clean, 
 from pipelines.clean.cleaned_files import write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.cli import app
+from pipelines.evaluation.bucc import Bucc
+from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.sources import load_source
 from tests.pipelines.clean.conftest import toy_pairs
 
 
@@ -127,3 +130,18 @@ def test_the_command_says_what_is_wrong(scoring_encoder: Path, tmp_path: Path) -
     assert "no pairs in it" in str(CliRunner().invoke(app, arguments).exception)
     arguments += ["--rejected", str(tmp_path / "r.parquet")]
     assert "rejected rows" in str(CliRunner().invoke(app, arguments).exception)
+
+
+def test_rescored_candidates_in_the_bucc_benchmark(scoring_encoder: Path, tmp_path: Path) -> None:
+    pairs = toy_pairs(120, 5)
+    for lang, texts in (("de", [source for source, _ in pairs]), ("en", [target for _, target in pairs])):
+        (tmp_path / f"de-en.{lang}").write_text("".join(f"{lang}-{i}\t{text}\n" for i, text in enumerate(texts)))
+    (tmp_path / "de-en.gold").write_text("".join(f"de-{i}\ten-{i}\n" for i in range(60)))
+    (tmp_path / "seed.de-en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in toy_pairs(120, 6)))
+    seed = "seed.{source}-{target}.tsv"
+    settings = Bucc(
+        data=".", classifier="beside", seed_pairs=seed, lexicon_pairs=seed, seed_size=100, retrievals=(), margins=()
+    )  # fmt: skip
+    outcome = settings.run(load_source(str(scoring_encoder)), DataFolder(tmp_path, ""))
+    found = {score.name: score.value for score in outcome.scores if "rescored" in score.name}
+    assert len(found) == 2 and all(value > 50 for value in found.values())
