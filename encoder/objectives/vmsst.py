@@ -35,9 +35,7 @@ class VmsstSettings(Settings):
     """Defaults are the paper's, from scratch, with the one-layer decoder that it found best.
 
     Baselines: CONTRASTIVE `translation: 0, elbo: 0, contrastive: 1`; BITRANSLATION `elbo: 0`; VMSST CONTRASTIVE
-    `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST). Ablations of Table 4: `factored: true`,
-    `language_networks: 4`, `decoder_layers: 12`, `kl: 0`, `one_encoder: true`, `encoder_language: false`,
-    `decoder_language: false`.
+    `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST).
     """
 
     kind: Literal["vmsst"] = "vmsst"
@@ -51,14 +49,9 @@ class VmsstSettings(Settings):
     )
     decoder_layers: int = Field(1, ge=1)
     language_layers: int = Field(1, ge=0)
-    language_networks: int = Field(1, ge=1)
     heads: int = Field(4, ge=1)
     ffn: int = Field(1024, ge=1)
     positions: int = Field(512, ge=2, description="Longest sentence, in tokens, and one more.")
-    one_encoder: bool = Field(False, description="The language variable from the semantic encoder.")
-    encoder_language: bool = Field(True, description="Tell the language network the language.")
-    decoder_language: bool = Field(True, description="Tell the decoder the language.")
-    factored: bool = Field(False, description="Factor the output projection.")
     negatives: int = Field(
         0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."
     )
@@ -80,7 +73,7 @@ class Vmsst(Objective):
         super().__init__()
         self.settings, self.shape = settings, settings.shape
         self.decoder: Decoder | None = None
-        self.language: LanguageNetwork | nn.Linear | None = None
+        self.language: LanguageNetwork | None = None
         if settings.translation or settings.elbo:
             self._build(settings, encoder)
 
@@ -94,18 +87,12 @@ class Vmsst(Objective):
             encoder.vocabulary,
             encoder.dim * (2 if settings.elbo else 1),
             languages,
-            factored=settings.factored,
-            named=settings.decoder_language,
         )
         if not settings.elbo:
             return
         self.log_variance = nn.Linear(encoder.dim, encoder.dim)
-        if settings.one_encoder:
-            self.language = nn.Linear(encoder.dim, 2 * encoder.dim)
-        else:
-            layers = TransformerSettings(layers=settings.language_layers, **sizes)
-            networks, named = settings.language_networks, settings.encoder_language
-            self.language = LanguageNetwork(layers, encoder.dim, languages, networks, named=named)
+        layers = TransformerSettings(layers=settings.language_layers, **sizes)
+        self.language = LanguageNetwork(layers, encoder.dim, languages)
 
     def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
         total = vectors.new_zeros(())
@@ -128,7 +115,8 @@ class Vmsst(Objective):
     def _negative_elbo(self, vectors: Tensor, batch: Batch, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         pairs = batch.examples
         semantic = Gaussian(vectors, self.log_variance(vectors))
-        language = self._language(vectors, batch)
+        assert self.language is not None
+        language = self.language(batch.tokens, batch.language, self.embeddings)
         side = torch.arange(pairs, device=vectors.device) % 2  # alternating within the batch
         chosen = torch.arange(pairs, device=vectors.device) + pairs * side
         semantic = Gaussian(semantic.mean[chosen], semantic.log_variance[chosen])
@@ -143,13 +131,6 @@ class Vmsst(Objective):
             "active_semantic": active_units(semantic.mean),
             "active_language": active_units(language.mean),
         }
-
-    def _language(self, vectors: Tensor, batch: Batch) -> Gaussian:
-        if isinstance(self.language, LanguageNetwork):
-            return self.language(batch.tokens, batch.language, self.embeddings)
-        assert self.language is not None
-        mean, log_variance = self.language(vectors).chunk(2, dim=1)
-        return Gaussian(mean, log_variance)
 
     def _decode(self, semantic: Tensor, language: Tensor | None, batch: Batch) -> Tensor:
         """-log p of all sentences of the batch, summed, from one row of latent variables each."""

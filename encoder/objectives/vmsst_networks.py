@@ -49,36 +49,23 @@ class Embeddings(nn.Module):
 
 
 class LanguageNetwork(nn.Module):
-    """q(z_l | x): transformer layers over tokens and a language embedding, mean, projection to a Gaussian.
+    """q(z_l | x): transformer layers over tokens and a language embedding, mean, projection to a Gaussian."""
 
-    Languages are dealt out over `networks` of them (Table 4, "4 enc.").
-    """
-
-    def __init__(self, layers: TransformerSettings, latent: int, languages: int, networks: int, *, named: bool) -> None:
+    def __init__(self, layers: TransformerSettings, latent: int, languages: int) -> None:
         super().__init__()
-        self.language = nn.Embedding(languages, layers.dim) if named else None
+        self.language = nn.Embedding(languages, layers.dim)
         self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
-        self.networks = nn.ModuleList(
-            nn.ModuleList(Layer(layers) for _ in range(layers.layers)) for _ in range(networks)
-        )
+        self.layers = nn.ModuleList(Layer(layers) for _ in range(layers.layers))
         self.gaussian = nn.Linear(layers.dim, 2 * latent)
 
     def forward(self, tokens: TokenBatch, language: Tensor, embeddings: Embeddings) -> Gaussian:
         lengths = tokens.offsets.diff()
-        x = embeddings(tokens.ids, within(tokens))
-        if self.language is not None:
-            x = x + self.language(language).repeat_interleave(lengths, dim=0)
+        x = embeddings(tokens.ids, within(tokens)) + self.language(language).repeat_interleave(lengths, dim=0)
         x, layout = self.norm(x), Layout.of(lengths)
-        parts = [self._run(layers, x, layout) for layers in self.networks]
-        chosen = (language % len(parts)).repeat_interleave(lengths)
-        mixed = torch.stack(parts)[chosen, torch.arange(len(x), device=x.device)] if len(parts) > 1 else parts[0]
-        mean, log_variance = self.gaussian(segment_mean(mixed, lengths)).chunk(2, dim=1)
-        return Gaussian(mean, log_variance)
-
-    def _run(self, layers: nn.Module, x: Tensor, layout: Layout) -> Tensor:
-        for layer in layers:  # type: ignore[attr-defined]
+        for layer in self.layers:
             x = layer(x, layout)
-        return x
+        mean, log_variance = self.gaussian(segment_mean(x, lengths)).chunk(2, dim=1)
+        return Gaussian(mean, log_variance)
 
 
 class DecoderLayer(nn.Module):
@@ -103,24 +90,13 @@ class Decoder(nn.Module):
     The first input names the language, the last output is the end of the sentence: row `vocabulary` of the output.
     """
 
-    def __init__(
-        self,
-        layers: TransformerSettings,
-        vocabulary: int,
-        condition: int,
-        languages: int,
-        *,
-        factored: bool,
-        named: bool,
-    ) -> None:
+    def __init__(self, layers: TransformerSettings, vocabulary: int, condition: int, languages: int) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.start = nn.Embedding(languages if named else 1, layers.dim)
+        self.start = nn.Embedding(languages, layers.dim)
         self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
         self.layers = nn.ModuleList(DecoderLayer(layers, condition) for _ in range(layers.layers))
         width = layers.dim + condition
-        self.factor = nn.Linear(width, layers.dim, bias=False) if factored else nn.Identity()
-        width = layers.dim if factored else width
         self.output = nn.Parameter(torch.randn(vocabulary + 1, width) * width**-0.5)
 
     def forward(
@@ -143,7 +119,7 @@ class Decoder(nn.Module):
         layout = layout._replace(mask=causal)
         for layer in self.layers:
             x = layer(x, layout, latent, lengths)
-        hidden = self.factor(torch.cat([x, latent.repeat_interleave(lengths, dim=0)], dim=1))
+        hidden = torch.cat([x, latent.repeat_interleave(lengths, dim=0)], dim=1)
         each = torch.arange(len(targets) + 1, device=x.device)
         candidates = sample_candidates(targets, self.vocabulary + 1, negatives) if negatives else None
         return reconstruction_loss(hidden, self.output, TokenBatch(targets, each), candidates)
@@ -151,7 +127,7 @@ class Decoder(nn.Module):
     def _inputs(self, tokens: TokenBatch, language: Tensor, embeddings: Embeddings, offsets: Tensor) -> Tensor:
         is_start = torch.zeros(int(offsets[-1]), dtype=torch.bool, device=offsets.device)
         is_start[offsets[:-1]] = True
-        first = self.start(language if self.start.num_embeddings > 1 else torch.zeros_like(language))
+        first = self.start(language)
         rest = embeddings(tokens.ids, within(tokens) + 1)
         x = first.new_empty(len(is_start), first.shape[1])
         places = torch.cat([is_start.nonzero()[:, 0], (~is_start).nonzero()[:, 0]])
