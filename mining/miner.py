@@ -25,6 +25,8 @@ from mining.retrieval import DIRECTION_NAMES, Edges, Retrieval, retrieve
 from mining.sides import Side
 from mining.threshold import TunedThreshold, fixed, top_n, tune_on_gold
 
+_PAIR_BYTES = 100  # of a pair's ids, scores and lines in the table
+
 
 class Search(StrEnum):
     """`auto` is exact up to a million sentences by a million (`mining.approximate.EXACT_LIMIT`)."""
@@ -226,4 +228,16 @@ def mine_sides(
             "a language that is not given (--src-lang, --tgt-lang) is not checked by the language and script filters"
         )
         selection = selection._replace(notes=(*selection.notes, unknown))
+    _require_room(len(selection.edges), source, target, settings.memory)
     return selection, filter_pairs(pairs_table(selection.edges, source, target), settings)
+
+
+def _require_room(pairs: int, source: Side, target: Side, memory: int) -> None:
+    """The table of all pairs is held with their texts, twice while it is split into kept and rejected."""
+    text = sum(side.lines.size / side.lines.count for side in (source, target))
+    needed = 2 * pairs * (_PAIR_BYTES + text)
+    if needed > memory:
+        raise InputError(
+            f"the table of {pairs:,} pairs with their texts needs about {needed / 1e6:,.0f} MB, and --memory is "
+            f"{memory / 1e6:,.0f} MB; raise it, or keep fewer pairs by --threshold or --top"
+        )

@@ -56,6 +56,7 @@ def open_side(
             lines.name,
             np.concatenate([lines.hashes, planted.hashes]),
             np.concatenate([lines.blank, planted.blank]),
+            lines.size + planted.size,
         )
     repeats = find_repeats(lines.hashes)
     out = {"blank": lines.blank[:rows], "repeated": repeats.again[:rows], "in the seed": in_seed}

@@ -21,6 +21,7 @@ from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
+    from pipelines.datasets.manifest import Counters
     from pipelines.mine.job import JobResult
 
 SIDES = ("source", "target")
@@ -149,8 +150,8 @@ def _summarise(result: JobResult, written: int, out: str) -> None:
     counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
     graph = result.graph.manifest.measures
     rows = [
-        ("source sentences", f"{result.source.rows:,}"),
-        ("target sentences", f"{result.target.rows:,}"),
+        *sentence_rows("source", result.source.manifest.counters),
+        *sentence_rows("target", result.target.manifest.counters),
         *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
@@ -162,6 +163,13 @@ def _summarise(result: JobResult, written: int, out: str) -> None:
     if curve is not None and curve.warning:
         warning = f"the precision of these pairs is not known: {curve.warning}"
         Console(stderr=True).print(f"note: {warning}", style="yellow", highlight=False, markup=False)
+
+
+def sentence_rows(side: str, counters: Counters) -> Iterator[tuple[str, str]]:
+    """How many sentences of a side are mined, and why others are not."""
+    yield f"{side} sentences", f"{counters.kept:,}"
+    for reason, count in sorted(counters.dropped.items(), key=lambda item: -item[1]):
+        yield f"{side} dropped: {reason.replace('_', ' ')}", f"{count:,}"
 
 
 def known_measures(measures: dict[str, float]) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.commands.mine import known_measures
+from pipelines.commands.mine import known_measures, sentence_rows
+from pipelines.datasets.manifest import Counters
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,12 @@ from pipelines.commands.mine import known_measures
 )
 def test_the_summary_claims_what_is_known(measures: dict[str, float], rows: dict[str, str]) -> None:
     assert dict(known_measures(measures)) == rows
+
+
+def test_the_summary_says_what_became_of_the_lines() -> None:
+    counters = Counters(rows_in=300, kept=290, dropped={"empty": 2, "bad_utf8": 8})
+    assert list(sentence_rows("source", counters)) == [
+        ("source sentences", "290"),
+        ("source dropped: bad utf8", "8"),
+        ("source dropped: empty", "2"),
+    ]
