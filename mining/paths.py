@@ -105,8 +105,10 @@ def expand(patterns: list[str]) -> list[str]:
 
 def require_file(url: str) -> None:
     """A sentence for a pipe: what is read in parts, again or by other processes must be a file."""
-    path = local_path(url)
-    if path is not None and Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+    path = Path(local_path(url) or "")
+    # What /dev/stdin stands for is another file in another process.
+    own = path.is_relative_to("/dev") or path.is_relative_to("/proc")
+    if own or (path.exists() and not path.is_file() and not path.is_dir()):
         raise InputError(f"{url} is a pipe or a device, not a file; write what it holds to a file and give that")
 
 

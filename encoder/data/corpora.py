@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from encoder.languages import canonical
 from encoder.settings import Settings
 from mining.errors import InputError
-from mining.paths import COMPRESSIONS, extension, matching, own_name
+from mining.paths import COMPRESSIONS, extension, matching, own_name, require_file
 
 # text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
 # files that translate each other line by line; nli-pairs: entailments alone.
@@ -122,6 +122,7 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
         return [CorpusFile(number, tuple(paths), corpus.format, None, None)]
     files = []
     for path in paths:
+        require_file(path)
         kind = corpus.format or corpus_format(path)
         langs = corpus.langs or (None if kind in _ONE_LANGUAGE else _languages_in_name(path))
         if langs is None and kind in ("tsv", "parquet"):

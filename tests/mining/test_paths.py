@@ -11,7 +11,7 @@ import pytest
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from mining.errors import InputError
 from mining.files import atomic_text, read_lines
-from mining.paths import compression_of, expand, extension, local_path, matching, open_url, own_name
+from mining.paths import compression_of, expand, extension, local_path, matching, open_url, own_name, require_file
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.readers.formats import cut_file, read_block
 
@@ -94,6 +94,14 @@ def test_a_pipe_is_one_sentence(tmp_path: Path, make: Callable[[Path], None]) ->
     make(tmp_path / "pipe")
     with pytest.raises(InputError, match=r"pipe is a pipe or a device, not a file; write what it holds to a file"):
         expand([str(tmp_path / "pipe")])
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        find_files(DataSettings(corpora=(CorpusSettings(path=str(tmp_path / "pipe"), format="text", langs=("en",)),)))
+
+
+@pytest.mark.parametrize("url", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+def test_what_only_this_process_can_read_is_no_file(url: str) -> None:
+    with pytest.raises(InputError, match=f"{url} is a pipe or a device"):
+        require_file(url)
 
 
 EXTENSIONS = [("a.tsv", "tsv", None), ("x.y/a.TSV.gz", "tsv", "gz"), ("a", "", None), ("a.zst", "", "zst")]
