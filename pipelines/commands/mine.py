@@ -21,6 +21,8 @@ from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pipelines.datasets.manifest import Counters
     from pipelines.mine.job import JobResult
 
@@ -93,9 +95,11 @@ def command(
     from mining.paths import expand
     from pipelines.commands.places import check_places, require_folder
     from pipelines.mine.job import mine_corpora
+    from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
     from pipelines.mine.pair_export import export_pairs, written_files
     from pipelines.runners.runner import load_runner, require_reachable
 
+    console = Console(stderr=True)
     chosen |= {"work": work or _work_beside(out), "filters": read_filters(filters)}
     for side, files, lang in (
         ("source", [*filter(None, [source]), *(src or [])], src_lang),
@@ -107,7 +111,9 @@ def command(
         chosen = _reviewed(chosen, threshold_from)
     elif "seed" in chosen and "threshold.precision" not in chosen:
         raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
-    settings = validated(JobSettings, OPTIONS, settings_tree(chosen, config, set_), "mine")
+    tree = settings_tree(chosen, config, set_)
+    _say_what_is_filled_in(fill_in_languages(tree), fill_in_choices(tree), console)
+    settings = validated(JobSettings, OPTIONS, tree, "mine")
     where = load_runner(runner, runner_set or [])
     languages = settings.source.read.lang, settings.target.read.lang
     outputs = written_files(out, pair_format, languages) + (
@@ -117,12 +123,18 @@ def command(
     require_reachable(where, [*outputs, *others])
     require_folder(settings.work)
     check_places(outputs, expand([*settings.source.inputs, *settings.target.inputs, *others]))
-    console = Console(stderr=True)
     result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
     _summarise(result, written, out)
+
+
+def _say_what_is_filled_in(languages: dict[str, str], notes: list[str], console: Console) -> None:
+    for side, lang in languages.items():
+        console.print(f"{side} language: {lang}, detected from the text", highlight=False)
+    for note in notes:
+        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True)
 
 
 def _work_beside(out: str) -> str:

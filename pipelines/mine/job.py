@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from encoder import default
 from encoder.inference import Encoder
 from pipelines.datasets.contents import content_hash
 from pipelines.datasets.locks import held
@@ -21,6 +22,7 @@ from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, plant
+from pipelines.mine.shipped_probes import plant_shipped
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
 
@@ -75,7 +77,8 @@ def _embed_sides(
         report(f"prepare {side.name}")
         side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
     if settings.seed is not None:
-        planted = plant(settings.seed, *(_probe_side(settings.work, side, settings.seed) for side in sides))
+        content = content_hash(settings.seed)
+        planted = plant(settings.seed, *(_probe_side(settings.work, side, content) for side in sides))
         for side, probes in zip(sides, planted, strict=True):
             side.sentences.append(probes)
     for side in sides:
@@ -83,16 +86,28 @@ def _embed_sides(
             report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
             request = _embed_settings(settings, sentences, runner)
             side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
+    if settings.wants_shipped_probes:
+        _plant_shipped(settings, sides, encoder, runner)
 
 
-def _probe_side(work: str, side: _Side, seed: str) -> ProbeSide:
-    folder = _probes_folder(join(work, f"{side.name}-probes"), seed)
+def _plant_shipped(settings: JobSettings, sides: list[_Side], encoder: Encoder, runner: Runner | None) -> None:
+    """Behind each corpus the probe vectors that come with the encoder."""
+    content = default.card().probes
+    request = _embed_settings(settings, sides[0].sentences[0], runner)
+    source, target = (_probe_side(settings.work, side, content) for side in sides)
+    for side, planted in zip(sides, plant_shipped(source, target, facts_of(encoder), request), strict=True):
+        side.sentences.append(planted.sentences)
+        side.vectors.append(planted.vectors)
+
+
+def _probe_side(work: str, side: _Side, content: str) -> ProbeSide:
+    folder = _probes_folder(join(work, f"{side.name}-probes"), content)
     return ProbeSide(side.sentences[0], side.settings.read.lang, folder)
 
 
-def _probes_folder(url: str, seed: str) -> str:
-    """The folder of the probes of this seed bitext, beside those of another one."""
-    known, content = request_of(url), content_hash(seed)
+def _probes_folder(url: str, content: str) -> str:
+    """The folder of the probes of this content, beside those of another one."""
+    known = request_of(url)
     same = known is None or [given.fingerprint for given in known.given(SEED)] == [content]
     return url if same else f"{url}-{content[:8]}"
 

@@ -17,6 +17,13 @@ ONE_WORKER_EDGES = 20_000_000
 DEVICES = r"^(auto|cpu|mps|cuda(:\d+)?)$"
 
 
+def default_encoder() -> str:
+    """The folder of the encoder in the package."""
+    from encoder import default
+
+    return str(default.model_folder())
+
+
 class ThresholdSettings(BaseModel):
     """At most one of these; with none of them every matched pair is kept."""
 
@@ -80,7 +87,10 @@ class JobSettings(BaseModel):
 
     source: SideSettings
     target: SideSettings
-    encoder: str = Field(description="encoder: a folder, a URL, or a Hugging Face model")
+    encoder: str = Field(
+        default_factory=default_encoder,
+        description="encoder: a folder, a URL, or a Hugging Face model. Default: the one that comes with twinlode",
+    )
     trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
     dtype: Literal["float32", "float16"] = Field(
@@ -100,8 +110,16 @@ class JobSettings(BaseModel):
     device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
 
+    probes: Literal["seed", "encoder"] = Field(
+        default="seed", description="where probe pairs come from: the seed bitext, or the default encoder's own"
+    )
+
+    @property
+    def wants_shipped_probes(self) -> bool:
+        return self.probes == "encoder"
+
     @model_validator(mode="after")
-    def _seed(self) -> JobSettings:
-        if self.threshold.precision is not None and self.seed is None:
+    def _precision(self) -> JobSettings:
+        if self.threshold.precision is not None and self.seed is None and self.probes == "seed":
             raise ValueError("a target precision and seed pairs to calibrate it with go together")
         return self

@@ -12,7 +12,7 @@ from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import ProbeRows, distinct, plan_probes, planted_rows
-from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Request, Shard, file_input, open_dataset
+from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Input, Request, Shard, file_input, open_dataset
 from pipelines.datasets.sentences import SCHEMA, constant, read_shard, write_shard
 from pipelines.datasets.work import begin, new_name
 from pipelines.prepare.parts import CLEANING
@@ -47,22 +47,24 @@ def plant(url: str, source: ProbeSide, target: ProbeSide) -> tuple[Dataset, Data
     chosen = distinct(*zip(*pairs, strict=True)) if pairs else np.empty(0, np.int64)
     plan = plan_probes(len(chosen))
     texts = [[pair[side] for pair in pairs] for side in (0, 1)]
+    origin = file_input(url, SEED)
     return (
-        _write(url, source, 0, chosen[plan.sources()], texts[0]),
-        _write(url, target, 1, chosen[plan.targets()], texts[1]),
+        write_probes(origin, source, 0, chosen[plan.sources()], texts[0]),
+        write_probes(origin, target, 1, chosen[plan.targets()], texts[1]),
     )
 
 
-def _write(url: str, side: ProbeSide, number: int, rows: NDArray[np.int64], texts: list[str]) -> Dataset:
+def write_probes(origin: Input, side: ProbeSide, number: int, rows: NDArray[np.int64], texts: list[str]) -> Dataset:
+    """The probes of one side: `rows` of the pairs of `origin`, of which `texts` are this side's."""
     first, count = side.corpus.rows, len(rows)
     configuration = {"read": {"lang": side.lang}, "first_id": first, "side": number}
-    inputs = [file_input(url, SEED), side.corpus.as_input(CORPUS, side.out)]
+    inputs = [origin, side.corpus.as_input(CORPUS, side.out)]
     work = begin(side.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
     if isinstance(work, Dataset):
         return work
     columns = [
         pa.array(np.arange(first, first + count, dtype=np.uint64)),
-        constant(url, count),
+        constant(origin.name, count),
         pa.array(rows + 1),
         pa.nulls(count, pa.string()),
         constant(side.lang, count),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,24 +59,36 @@ def select(
 
     `curve.json`, which stays beside the pairs, tells of those that do not pass.
     """
-    mask, about, known, warning = _mask(edges, source, target, settings)
     planted = _planted(edges, source, target)
-    ScoreCurve.of(edges["score"][~planted], known, warning).write(work.url)
-    kept = edges[mask & ~planted]
+    corpus = edges[~planted]
+    if settings.precision is not None:  # the only choice that looks at probes
+        found = _calibrated(edges, source, target, settings.precision)
+        found = found._replace(passes=found.passes[~planted])
+    else:
+        found = _chosen(corpus, source, target, settings)
+    ScoreCurve.of(corpus["score"], found.curve, found.warning).write(work.url)
+    kept = corpus[found.passes]
     write_array(work.scratch("selected.npy"), kept)
-    dropped = {"below_threshold": int((~mask & ~planted).sum()), PROBES: int(planted.sum())}
-    result = Selected(rows=len(edges), kept=len(kept), dropped=dropped, **about)
+    dropped = {"below_threshold": len(corpus) - len(kept), PROBES: int(planted.sum())}
+    result = Selected(rows=len(edges), kept=len(kept), dropped=dropped, **found.about)
     write_model(selection_url(work), result)
     return result
 
 
-def _mask(
-    edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
-) -> tuple[np.ndarray, Figures, Known, str]:
+class _Found(NamedTuple):
+    """Which edges pass, and what is known of the threshold."""
+
+    passes: np.ndarray
+    about: Figures
+    curve: Known = None
+    warning: str = ""
+
+
+def _chosen(edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings) -> _Found:
     scores = edges["score"]
     if settings.top is not None:
-        chosen = top_n(scores, settings.top)
-        return chosen, {"threshold": float(scores[chosen].min()) if chosen.any() else None}, None, ""
+        best = top_n(scores, settings.top)
+        return _Found(best, {"threshold": float(scores[best].min()) if best.any() else None})
     if settings.gold is not None:
         gold = gold_ids(settings.gold, source[0], target[0])
         tuned = tune_on_gold(np.stack([edges["source"], edges["target"]], axis=1), scores, gold)
@@ -84,17 +98,13 @@ def _mask(
             "recall": tuned.recall,
             "f1": tuned.f1,
         }
-        return fixed(scores, tuned.threshold), about, tuned.curve, ""
-    if settings.precision is not None:
-        return _calibrated(edges, source, target, settings.precision)
+        return _Found(fixed(scores, tuned.threshold), about, tuned.curve)
     if settings.at_least is None:
-        return np.ones(len(edges), bool), {"threshold": None}, None, ""
-    return fixed(scores, settings.at_least), {"threshold": settings.at_least}, None, ""
+        return _Found(np.ones(len(edges), bool), {"threshold": None})
+    return _Found(fixed(scores, settings.at_least), {"threshold": settings.at_least})
 
 
-def _calibrated(
-    edges: np.ndarray, source: list[str], target: list[str], precision: float
-) -> tuple[np.ndarray, Figures, Known, str]:
+def _calibrated(edges: np.ndarray, source: list[str], target: list[str], precision: float) -> _Found:
     plan = read_plan(source, target)
     calibration = calibrate(
         edges["source"], edges["target"], edges["score"], n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows
@@ -102,10 +112,11 @@ def _calibrated(
     point = calibration.threshold_for(precision)
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
+    passes = fixed(edges["score"], point.threshold)
     if not point.reliable:  # what is not known is not claimed
-        return fixed(edges["score"], point.threshold), about, calibration.curve, point.reason
+        return _Found(passes, about, calibration.curve, point.reason)
     about |= {"precision": point.precision, "recall": point.recall, "true_pairs": calibration.true_pairs}
-    return fixed(edges["score"], point.threshold), about, calibration.curve, ""
+    return _Found(passes, about, calibration.curve)
 
 
 def _planted(edges: np.ndarray, source: list[str], target: list[str]) -> np.ndarray:

@@ -1,0 +1,53 @@
+"""What a mine does where nothing was said: languages from the text, and the choices that suit the default encoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mining.errors import InputError
+
+PRECISION = 0.9
+FEWEST = 80
+SIDES = ("source", "target")
+
+
+def fill_in_languages(tree: dict[str, Any]) -> dict[str, str]:
+    """Detect each language that is missing in a tree of `JobSettings`; returns what was found, by side."""
+    from mining.language_id import require_language
+    from pipelines.prepare.corpus_sample import sample_sentences
+    from pipelines.prepare.readers import ReadSettings
+
+    found = {}
+    for side in SIDES:
+        given = tree.get(side) or {}
+        read = given.setdefault("read", {})
+        inputs = given.get("inputs")
+        if not isinstance(read, dict) or read.get("lang") or not inputs:
+            continue  # nothing to do, or a mistake that validation will name
+        sample = sample_sentences(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
+        if not sample:
+            raise InputError(f"{', '.join(inputs)}: there is no text in it")
+        read["lang"] = found[side] = require_language(sample, ", ".join(inputs))
+    return found
+
+
+def fill_in_choices(tree: dict[str, Any]) -> list[str]:
+    """The margin, probes and threshold that suit the default encoder, where it is used; returns notes for a person.
+
+    Its probe vectors are planted whatever the threshold, so that another choice finds the same graph. The distance
+    margin is ahead of the ratio on every development set (docs/results.md).
+    """
+    from encoder import default
+
+    languages: list[str] = [((tree.get(side) or {}).get("read") or {}).get("lang", "") for side in SIDES]
+    if tree.get("encoder") is not None or not default.has_default() or not all(languages):
+        return []
+    notes = [warning for lang in languages if (warning := default.status(lang).warning)]
+    tree.setdefault("margin", "distance")
+    if tree.get("seed"):
+        return notes
+    if len(default.probes(*languages).source) < FEWEST:
+        return [*notes, f"there are no probe pairs for {'-'.join(languages)}, so nothing is known of the precision"]
+    tree["probes"] = "encoder"
+    tree["threshold"] = tree.get("threshold") or {"precision": PRECISION}
+    return notes
