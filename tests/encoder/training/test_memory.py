@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -29,6 +31,7 @@ print(peak_anonymous(lambda: run("large")))
 LINE = "the {} stone of house {} fell\tla pierre {} de la maison {} est tombée\n"
 
 
+@pytest.mark.slow
 def test_a_run_does_not_hold_its_corpus(tmp_path: Path) -> None:
     for name, lines in (("small", 20_000), ("large", 400_000)):
         (tmp_path / name).mkdir()

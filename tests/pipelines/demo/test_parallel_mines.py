@@ -13,8 +13,9 @@ from pipelines.prepare.readers import ReadSettings
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 
-def test_mines_side_by_side_are_those_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_mines, "core_count", lambda: 2)
+@pytest.mark.parametrize("cores", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_mines_side_by_side_are_those_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr(parallel_mines, "core_count", lambda: cores)
     write_corpora(tmp_path)
     write_encoder(tmp_path / "encoder")
     missing = SideSettings(inputs=[str(tmp_path / "nothing.txt")], read=ReadSettings(lang="en"), lang_filter="assume")

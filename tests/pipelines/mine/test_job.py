@@ -128,7 +128,7 @@ def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_p
     assert 0 < found.manifest.counters.dropped["repeated_target"] == everything.rows - len(expected)
 
 
-def test_faiss_finds_what_exact_finds_on_small_shards_and_says_how_much(whole: JobResult, tmp_path: Path) -> None:
+def test_small_shards_are_searched_by_brute_force_and_the_recall_says_so(whole: JobResult, tmp_path: Path) -> None:
     vectors = [f"{side.url}-vectors" for side in (whole.source, whole.target)]
     asked = GraphSettings(source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, mode="faiss")
     found = build_graph(asked)

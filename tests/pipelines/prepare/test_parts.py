@@ -1,0 +1,116 @@
+"""Parts of a block: cleaning, cutting by size, and going on behind what is whole."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.datasets.manifest import Request
+from pipelines.datasets.work import Work, begin
+from pipelines.prepare.parts import (
+    LANGUAGE,
+    LanguageTest,
+    Part,
+    clean,
+    finished_parts,
+    hash_texts,
+    partition_edges,
+    read_hashes,
+    read_rows,
+    write_parts,
+)
+from pipelines.prepare.readers.blocks import EMPTY, Batch
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    made = begin(str(tmp_path / "sentences"), Request(kind="sentences", configuration={}, inputs=[]))
+    assert isinstance(made, Work)
+    return made
+
+
+def batches(count: int, read: list[int] | None = None) -> Iterator[Batch]:
+    """Two sentences of four characters each a batch, and a line between that the reader dropped."""
+    for number in range(count):
+        if read is not None:
+            read.append(number)
+        lines = np.array([3 * number, 3 * number + 2])
+        yield Batch([f"a{number:03}", f"b{number % 2:03}"], lines, None, Counter(too_long=1), 3 * number + 3)
+
+
+CLEANED = {
+    "white space": (["  a \t b ", "c"], ["a b", "c"], {}),
+    "empty": (["", " ", "a"], ["a"], {EMPTY: 2}),
+    "case is kept": (["ABC"], ["ABC"], {}),
+    "full width": (["\uff21\uff22"], ["AB"], {}),
+}
+
+
+@pytest.mark.parametrize(("texts", "expected", "dropped"), CLEANED.values(), ids=CLEANED)
+def test_clean(texts: list[str], expected: list[str], dropped: dict[str, int]) -> None:
+    lines = np.arange(len(texts))
+    found = clean(Batch(texts, lines, [f"r{n}" for n in lines], Counter(too_long=1), len(texts)), None)
+    kept = [row for row, text in enumerate(texts) if text.strip()]
+    assert found.texts == expected
+    assert found.lines.tolist() == kept and found.refs == [f"r{n}" for n in kept]
+    assert +found.dropped == Counter(dropped) + Counter(too_long=1)
+
+
+def test_other_languages_are_counted_apart_from_empty_lines() -> None:
+    texts = ["This is a sentence in the English language.", "", "Das hier ist ein Satz in deutscher Sprache."]
+    found = clean(Batch(texts, np.arange(3), None, Counter(), 3), LanguageTest("en", 0.5))
+    assert found.texts == texts[:1]
+    assert +found.dropped == {EMPTY: 1, LANGUAGE: 1}
+
+
+@pytest.mark.parametrize(("part_bytes", "sizes"), [(1, [2, 2, 2, 2, 0]), (16, [4, 4, 0]), (17, [6, 2]), (1000, [8])])
+def test_parts_hold_whole_batches_of_a_size(work: Work, part_bytes: int, sizes: list[int]) -> None:
+    parts = list(write_parts(work, 0, batches(4), None, part_bytes, 2))
+    assert [part.rows for part in parts] == sizes
+    assert [part.last for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert parts[-1].end == 12
+    assert sum(part.counters.rows_in for part in parts) == 12
+    assert sum(part.counters.dropped.get("too_long", 0) for part in parts) == 4
+    texts = [text for part in parts for text in read_rows(work, part)["text"].to_pylist()]
+    assert texts == [text for batch in batches(4) for text in batch.texts]
+
+
+def test_a_crash_loses_nothing_that_is_whole(work: Work) -> None:
+    whole = list(write_parts(work, 1, batches(4), None, 8, 2))
+    half = write_parts(work, 2, batches(4), None, 8, 2)
+    assert [next(half).number, next(half).number] == [0, 1]
+    half.close()
+    assert len(finished_parts(work, 2)) == 2
+    read: list[int] = []
+    again = list(write_parts(work, 2, batches(4, read), None, 8, 2))
+    assert [part.model_copy(update={"block": 1}) for part in again] == whole
+    assert list(write_parts(work, 2, iter(()), None, 8, 2)) == again, "a block that is whole is not read at all"
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 16])
+def test_hashes_are_cut_by_prefix_in_order(work: Work, partitions: int) -> None:
+    (part,) = write_parts(work, 0, batches(20), None, 10**6, partitions)
+    texts = [text for batch in batches(20) for text in batch.texts]
+    expected = hash_texts(iter(texts), len(texts))
+    edges = [*partition_edges(partitions).tolist(), 2**64]
+    seen: dict[int, int] = {}
+    for number in range(partitions):
+        hashes, rows = read_hashes(work, part, number)
+        pairs = list(zip(hashes.tolist(), rows.tolist(), strict=True))
+        assert pairs == sorted(pairs)
+        assert all(edges[number] <= value < edges[number + 1] for value, _ in pairs)
+        seen |= {row: value for value, row in pairs}
+    assert [seen[row] for row in range(len(texts))] == expected.tolist()
+
+
+def test_order_is_by_block_and_number() -> None:
+    notes = [
+        Part(block=b, number=n, rows=0, batches=0, end=0, last=False, counters={}) for b, n in ((1, 0), (0, 11), (0, 2))
+    ]
+    assert [part.name for part in sorted(notes, key=lambda part: part.order)] == [
+        "000000-00002",
+        "000000-00011",
+        "000001-00000",
+    ]
