@@ -145,13 +145,6 @@ class Subword:
     def languages(self) -> tuple[str, ...]:
         return tuple(sorted(self._language_ids))
 
-    def language_id(self, lang: str) -> int:
-        """The id of the token that names a language."""
-        code = canonical(lang)
-        if code not in self._language_ids:
-            raise InputError(f"the model has no token for the language {code}; it knows {', '.join(self.languages)}")
-        return self._language_ids[code]
-
     def encode(self, sentences: Sequence[str], *, threads: int = 1) -> Tokens:
         """Token ids of every sentence, exactly as SentencePiece gives them for the sentence alone.
 

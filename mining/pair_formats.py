@@ -60,7 +60,7 @@ def write_pairs(
     src_lang: str | None = None,
     tgt_lang: str | None = None,
 ) -> int:
-    """Write pairs in the order given (best first, see `sort_pairs`) and return how many; memory is one batch.
+    """Write pairs in the order given (best first) and return how many; memory is one batch.
 
     TMX and Moses need both languages. Rejected pairs (with a `reason` column) can be written in every format but Moses.
     """

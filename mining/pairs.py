@@ -7,7 +7,6 @@ from itertools import chain
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mining.errors import InputError
 
@@ -53,12 +52,6 @@ def conform(batch: pa.RecordBatch | pa.Table) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise InputError(f"the pairs do not fit the pairs schema: {error}") from None
     return pa.table(columns, schema=schema)
-
-
-def sort_pairs(pairs: pa.Table) -> pa.Table:
-    """Best score first; equal scores by ids, so that the order never depends on how the pairs were found."""
-    keys = [("score", "descending"), ("src_id", "ascending"), ("tgt_id", "ascending")]
-    return pairs.take(pc.sort_indices(pairs, sort_keys=keys))
 
 
 def rebatch(rows: Iterable[dict[str, object]], schema: pa.Schema, size: int = 16384) -> Iterator[pa.RecordBatch]:

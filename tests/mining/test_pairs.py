@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from mining.errors import InputError
-from mining.pairs import REJECTED_SCHEMA, SCHEMA, conform, peek, rebatch, sort_pairs
+from mining.pairs import REJECTED_SCHEMA, SCHEMA, conform, peek, rebatch
 
 
 def test_conform_orders_casts_and_fills() -> None:
@@ -30,15 +30,6 @@ def test_conform_orders_casts_and_fills() -> None:
 def test_conform_refuses(columns: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         conform(pa.table(columns))
-
-
-def test_sort_is_best_first_and_independent_of_order() -> None:
-    rows = [
-        {"src_id": i, "tgt_id": 9 - i, "score": s, "src_text": "", "tgt_text": ""} for i, s in enumerate([1, 3, 3, 2])
-    ]
-    ordered = sort_pairs(pa.Table.from_pylist(rows, schema=SCHEMA))
-    assert ordered["src_id"].to_pylist() == [1, 2, 3, 0]
-    assert sort_pairs(pa.Table.from_pylist(rows[::-1], schema=SCHEMA)).equals(ordered)
 
 
 def test_rebatch_and_peek() -> None:
