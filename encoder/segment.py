@@ -54,6 +54,16 @@ def by_word(lang: str | None, *, jumanpp: bool = False, simplified: bool = False
     return _segmenter(code, simplified and code in CHINESE)
 
 
+def libraries(lang: str | None) -> tuple[str, ...]:
+    """The packages that decide where the words of a language are cut."""
+    code = canonical(lang) if lang is not None else "en"
+    if code in CHINESE:
+        return ("rjieba", "opencc")
+    if code == "ja":
+        return ("fugashi", "unidic-lite")
+    return () if code in UNSEGMENTED else ("opus-fast-mosestokenizer",)
+
+
 @cache
 def _segmenter(code: str, simplified: bool) -> Segmenter:
     """Made once for a canonical language code, and never pickled, so that each process makes its own."""

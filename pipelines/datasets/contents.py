@@ -25,6 +25,8 @@ def content_hash(url: str) -> str:
     filesystem, path = resolve(url)
     try:
         info = filesystem.info(path)
+        if info.get("type") == "directory":
+            raise InputError(f"{url} is a folder; a file is needed")
         if info.get("type") != "file":
             raise InputError(f"{url}: not a regular file; write what it gives to a file first")
         if "file" in filesystem.protocol:

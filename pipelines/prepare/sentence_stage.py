@@ -17,6 +17,7 @@ import apache_beam as beam
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from encoder.segment import libraries
 from mining.errors import InputError
 from mining.language_id import LIKELY, is_known, model_version
 from mining.paths import compression_of, expand, resolve
@@ -238,7 +239,9 @@ def _versions(settings: PrepareSettings) -> dict[str, str]:
     if settings.lang_filter == "detect":
         versions["language id"] = model_version()
     if settings.encoder is not None:
-        versions["sentencepiece"] = version("sentencepiece")
+        segmented = load_text_encoder(settings.encoder).settings.segment
+        for name in ("sentencepiece", *(libraries(settings.read.lang) if segmented else ())):
+            versions[name] = version(name)
     return versions
 
 

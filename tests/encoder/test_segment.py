@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoder.languages import canonical
-from encoder.segment import by_word, segment
+from encoder.segment import by_word, libraries, segment
 from mining.errors import InputError
 from tests.benchmarks.bench_text import agreement, real_sentences
 
@@ -106,3 +107,8 @@ def test_agreement_with_the_reference(shared_data: Path, code: str, least: float
     sentences = real_sentences(shared_data, code, most=1500)[:: 1 if code in ("cmn", "yue") else 3]
     assert len(sentences) > 300
     assert agreement(sentences, canonical(code)) >= least
+
+
+@pytest.mark.parametrize("lang", ["en", "zh", "ja", "th", None])
+def test_the_libraries_that_decide_are_installed(lang: str | None) -> None:
+    assert all(version(name) for name in libraries(lang))

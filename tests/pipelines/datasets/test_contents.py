@@ -46,6 +46,8 @@ def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="pipe: not a regular file; write what it gives to a file first"):
         content_hash(str(tmp_path / "pipe"))
+    with pytest.raises(InputError, match="is a folder; a file is needed"):
+        content_hash(str(tmp_path))
     with pytest.raises(InputError, match="gone: no such file"):
         content_hash(str(tmp_path / "gone"))
 

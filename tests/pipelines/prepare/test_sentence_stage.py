@@ -99,6 +99,19 @@ def test_same_dataset_whatever_the_cutting(tmp_path: Path, corpus: list[str], cu
     assert nameless(other) == nameless(whole)
 
 
+def test_another_version_of_what_decides_is_refused(
+    tmp_path: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = settings(corpus, tmp_path / "out", lang_filter="detect")
+    monkeypatch.setattr("pipelines.prepare.sentence_stage.model_version", lambda: "lid 1")
+    monkeypatch.setattr("pipelines.prepare.sentence_stage.run", lambda *given, **more: None)
+    with pytest.raises(InputError, match="the dataset is unfinished"):
+        prepare(asked)
+    monkeypatch.setattr("pipelines.prepare.sentence_stage.model_version", lambda: "lid 2")
+    with pytest.raises(InputError, match="version of language id: lid 1 -> lid 2"):
+        prepare(asked)
+
+
 def test_shard_size_changes_the_cutting_but_not_the_rows(tmp_path: Path, corpus: list[str]) -> None:
     small = prepare(settings(corpus, tmp_path / "small", rows_per_shard=7))
     large = prepare(settings(corpus, tmp_path / "large", rows_per_shard=10**6))
