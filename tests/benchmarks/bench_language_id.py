@@ -10,6 +10,7 @@ import lzma
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,18 +31,8 @@ CLOSE = [
     *("cs-sk", "sk-cs", "hr-sr", "sr-hr", "id-ms", "ms-id"),
 ]
 _TATOEBA_CODES = {"cmn": "zh", "nob": "no", "pes": "fa", "lvs": "lv", "zsm": "ms", "tgl": "tl"}
-_CODES = {
-    "cmn": "zh",
-    "nob": "no",
-    "nb": "no",
-    "pes": "fa",
-    "iw": "he",
-    "ekk": "et",
-    "fil": "tl",
-    "tgl": "tl",
-    "msa": "ms",
-}
-_CODES |= {"als": "sq", "arb": "ar", "lvs": "lv", "zh-Latn": "und"}
+_CODES = {"cmn": "zh", "nob": "no", "nb": "no", "pes": "fa", "iw": "he", "ekk": "et", "tgl": "tl", "msa": "ms"}
+_CODES |= {"als": "sq", "arb": "ar", "lvs": "lv", "zh-Latn": "und", "hbs": "sh", "fil": "tl"}
 _ALIKE = ({"bs", "hr", "sh", "sr"}, {"da", "nn", "no"}, {"id", "ms"}, {"wuu", "yue", "zh"}, {"ar", "arz"}, {"gl", "pt"})
 
 Keep = Callable[[Sequence[str], str], np.ndarray]  # sentences, language -> which are kept
@@ -78,6 +69,13 @@ def ours() -> Keep:
     return lambda sentences, language: language_probabilities(sentences, language) >= LIKELY
 
 
+@cache
+def two_letters(code: str) -> str:
+    """The languages of all libraries by the same codes."""
+    found = _CODES.get(code) or langcodes.standardize_tag(code).split("-")[0]
+    return _CODES.get(found, found)
+
+
 def by_guesses(guesses: Callable[[str], list[tuple[str, float]]], accept: Callable[[float, float], bool]) -> Keep:
     """Keep where `accept` likes the best score of the language (or one like it), given the best of all."""
 
@@ -86,7 +84,7 @@ def by_guesses(guesses: Callable[[str], list[tuple[str, float]]], accept: Callab
         kept = []
         for sentence in sentences:
             found = guesses(sentence)
-            scores = [score for code, score in found if _CODES.get(code, langcodes.standardize_tag(code)) in alike]
+            scores = [score for code, score in found if two_letters(code) in alike]
             kept.append(bool(scores) and accept(max(scores), found[0][1]))
         return np.array(kept)
 
@@ -111,9 +109,8 @@ def heliport() -> Keep:
     from heliport import Identifier
 
     identifier = Identifier()
-    codes = {"hbs": "sh", "ind": "id"}
     return by_guesses(
-        lambda text: [(codes.get(code, code), -cost) for code, cost in identifier.identify_topk_with_score(text, 10)],
+        lambda text: [(code, -cost) for code, cost in identifier.identify_topk_with_score(text, 10)],
         lambda own, best: own >= best - 0.6,
     )
 
