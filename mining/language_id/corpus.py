@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mining.errors import InputError
 from mining.language_id.model import load_model, score
-from mining.language_id.sentences import LIKELY, language_probabilities
+from mining.language_id.sentences import LIKELY, alike, is_known, language_probabilities
 
 _SURE = 0.8
 _ROUNDS = 30
@@ -20,8 +20,8 @@ _UNSEEN = 0.02  # sentences imagined of every language: a handful of lines alone
 class Detection(NamedTuple):
     """The most frequent language of a corpus.
 
-    Confidence is the share of the sentences that are in it, low where the corpus is mixed, in a language that the model
-    does not know, or very short.
+    Confidence is the share of the sentences that are in it, or in one that cannot be told from it: low where the corpus
+    is mixed, in a language that the model does not know, or very short.
     """
 
     language: str  # "und" where no sentence has a letter
@@ -40,13 +40,14 @@ def detect(texts: Sequence[str]) -> Detection:
     judged = scores.features > 0
     if not judged.any():
         return Detection("und", 0.0, {})
-    shares = _mixture(scores.logits[judged].astype(np.float64))
-    order = np.argsort(-shares, kind="stable")
-    best = int(order[0])
-    language = model.languages[best]
-    right = language_probabilities([text for text, is_judged in zip(texts, judged, strict=True) if is_judged], language)
-    confidence = min(float(shares[best]), float(np.mean(right >= LIKELY))) if model.known[best] else 0.0
-    return Detection(language, confidence, {model.languages[i]: float(shares[i]) for i in order if shares[i] >= 0.01})
+    shares = _mixture(scores.logits[judged].astype(np.float64)) * judged.sum() / (scores.features != 0).sum()
+    alone = dict(sorted(zip(model.languages, shares.tolist(), strict=True), key=lambda share: -share[1]))
+    together = {name: sum(alone.get(other, 0.0) for other in alike(name)) for name in alone}
+    language = max(alone, key=lambda name: (together[name], alone[name]))
+    written = [text for text, features in zip(texts, scores.features, strict=True) if features != 0]
+    right = float(np.mean(language_probabilities(written, language) >= LIKELY))
+    confidence = min(together[language], right) if is_known(language) else 0.0
+    return Detection(language, confidence, {name: share for name, share in alone.items() if share >= 0.01})
 
 
 def require_language(texts: Sequence[str], source: str) -> str:

@@ -17,7 +17,27 @@ _LONGEST = 5  # n-gram in letters
 MAX_FEATURES = MAX_CHARACTERS * (_LONGEST + 3)
 
 _SIGNS_OF_CODE = tuple(map(ord, "#$&*+/<=>@\\^_`{|}~"))
-_BREAK, _LATIN, _LETTER, _IDEOGRAPH = range(4)
+_BREAK, _UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
+# First and last code points of the scripts that there was text in, Latin and ideographs aside.
+_SCRIPTS = (
+    (0x0370, 0x052F),  # Greek, Cyrillic
+    (0x0590, 0x06FF),  # Hebrew, Arabic
+    (0x0750, 0x077F),  # more Arabic
+    (0x0900, 0x09FF),  # Devanagari, Bengali
+    (0x0A80, 0x0AFF),  # Gujarati
+    (0x0B80, 0x0BFF),  # Tamil
+    (0x0D80, 0x0E7F),  # Sinhala, Thai
+    (0x0F00, 0x0FFF),  # Tibetan
+    (0x10A0, 0x139F),  # Georgian, Hangul, Ethiopic
+    (0x1780, 0x17FF),  # Khmer
+    (0x1C80, 0x1CBF),  # more Cyrillic and Georgian
+    (0x1F00, 0x1FFF),  # more Greek
+    (0x2D00, 0x2DFF),  # more Georgian, Ethiopic, Cyrillic
+    (0x3130, 0x318F),  # more Hangul
+    (0xA960, 0xA97F),
+    (0xAC00, 0xD7FF),
+    (0xFB1D, 0xFEFF),  # forms of Hebrew and Arabic letters
+)
 # A sentence with one letter of another script to so many Latin ones is in that script; an ideograph counts for more.
 _LATIN_FOR_ANOTHER = 3
 _IDEOGRAPH_LETTERS = 3
@@ -41,9 +61,12 @@ def code_points(sentences: Sequence[str]) -> CodePoints:
 def letter_kinds() -> NDArray[np.uint8]:
     """The kind of every code point; marks count as letters, since Indic vowels are marks."""
     kinds = np.zeros(0x110000, np.uint8)
-    for point in range(0x10000):
-        if unicodedata.category(chr(point))[0] in "LM":
-            kinds[point] = _LATIN if point < 0x250 or 0x1E00 <= point < 0x1F00 else _LETTER
+    letters = np.array([unicodedata.category(chr(point))[0] in "LM" for point in range(0x10000)])
+    kinds[:0x10000][letters] = _UNKNOWN
+    for first, last in _SCRIPTS:
+        kinds[first : last + 1][letters[first : last + 1]] = _LETTER
+    for first, last in ((0x0000, 0x036F), (0x1AB0, 0x1AFF), (0x1D00, 0x1EFF), (0x2C60, 0x2C7F), (0xFB00, 0xFB06)):
+        kinds[first : last + 1][letters[first : last + 1]] = _LATIN
     kinds[0x2E80:0x3130] = np.where(kinds[0x2E80:0x3130] > 0, _IDEOGRAPH, _BREAK)  # radicals, kana
     kinds[0x3400:0xA000] = _IDEOGRAPH
     kinds[0xF900:0xFB00] = _IDEOGRAPH
@@ -61,12 +84,13 @@ def _mix(value: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True)
 def hash_features(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
-    """Write the buckets of one sentence into `out`; returns their number.
+    """Write the buckets of one sentence into `out`; returns their number, -1 if most letters are of unknown scripts.
 
     Latin words are left out of a sentence in another script, and what looks like code of any: they tell nothing.
     """
     latin = 0
     others = 0
+    unknown = 0
     for i in range(begin, end):
         kind = kinds[points[i]]
         if kind == _LATIN:
@@ -75,6 +99,10 @@ def hash_features(points, begin, end, kinds, out):  # type: ignore[no-untyped-de
             others += 1
         elif kind == _IDEOGRAPH:
             others += _IDEOGRAPH_LETTERS
+        elif kind == _UNKNOWN:
+            unknown += 1
+    if unknown > latin + others:
+        return -1
     least = _LETTER if _LATIN_FOR_ANOTHER * others > latin else _LATIN
     count = 0
     i = begin

@@ -72,7 +72,7 @@ class Scores(NamedTuple):
     """What the model says about sentences."""
 
     logits: NDArray[np.float32]  # (sentences, languages)
-    features: NDArray[np.int32]  # (sentences,) how many known features it is based on: 0 for numbers
+    features: NDArray[np.int32]  # (sentences,) how many features it is based on: 0 for numbers, -1 for unknown scripts
 
 
 def score(model: Model, sentences: Sequence[str]) -> Scores:
@@ -96,7 +96,7 @@ def _score(points, ends, kinds, rows, weights, sums, counts):  # type: ignore[no
     for i in range(len(ends)):
         found = hash_features(points, begin, ends[i], kinds, buckets)
         begin = ends[i]
-        counts[i] = 0
+        counts[i] = min(found, 0)
         total[:] = 0
         for j in range(found):
             row = rows[buckets[j]]

@@ -34,12 +34,13 @@ def language_probabilities(sentences: Iterable[str], language: str) -> NDArray[n
     """The probability that each sentence of a corpus in `language` is indeed in it, or in one it cannot be told from.
 
     The corpus's language has a prior, so that at `LIKELY` about one in a hundred right sentences is lost. Sentences
-    without a letter say nothing against any language: 1.
+    without a letter say nothing against any language: 1. Those in a script that no known language has: 0.
     """
     model = load_model()
     scores = score(model, list(sentences))
     odds = log_odds(model, scores, language)
-    return np.where(scores.features == 0, 1.0, 1 / (1 + np.exp(-odds)))
+    likely = np.where(scores.features == 0, 1.0, 1 / (1 + np.exp(-odds)))
+    return np.where(scores.features < 0, 0.0, likely)
 
 
 def model_version() -> str:

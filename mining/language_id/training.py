@@ -54,7 +54,7 @@ def _descend(points, ends, labels, order, kinds, weights, bias, squares, rates):
     for step in range(len(order)):
         i = order[step]
         count = hash_features(points, ends[i - 1] if i else 0, ends[i], kinds, buckets)
-        if count == 0:
+        if count <= 0:
             continue
         share = np.float32(1 / np.sqrt(count))
         slope[:] = 0

@@ -43,6 +43,12 @@ def test_language_of_a_corpus(texts: list[str], language: str) -> None:
     assert require_language(texts, "a.txt") == language
 
 
+def test_languages_that_cannot_be_told_apart_are_not_mixed() -> None:
+    texts = ["Jučer sam otišao na tržnicu kupiti malo povrća.", "Juče sam otišao na pijacu da kupim malo povrća."]
+    assert detect(texts * 8).sure
+    assert detect(texts * 8).language in {"bs", "hr", "sr"}
+
+
 def test_some_foreign_lines_do_not_hide_the_language() -> None:
     found = detect([*ENGLISH * 4, *GERMAN[:3], "", "2024", "###"])
     assert found.language == "en"
@@ -58,8 +64,10 @@ def test_some_foreign_lines_do_not_hide_the_language() -> None:
         (["Hello there"], "1 sentences"),
         (["2024", "42%"], "no letters"),
         ([], "0 sentences"),
+        (["Երեկ ես գնացի շուկա բանջարեղեն գնելու։"] * 20, "20 sentences"),
+        ([*ENGLISH, *["Երեկ ես գնացի շուկա բանջարեղեն գնելու։"] * 11], "en 4"),
     ],
-    ids=["mixed", "many languages", "short", "no letters", "empty"],
+    ids=["mixed", "many languages", "short", "no letters", "empty", "unknown script", "half in it"],
 )
 def test_mixed_and_unsure_corpora_are_refused(texts: list[str], told: str) -> None:
     assert not detect(texts).sure

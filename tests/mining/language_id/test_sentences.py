@@ -86,6 +86,12 @@ def test_what_tells_nothing_against_a_language_is_kept(text: str, language: str)
     assert likely(text, language)
 
 
+@pytest.mark.parametrize("language", ["ko", "en", "ru"])
+def test_a_script_that_no_known_language_has_is_dropped(language: str) -> None:
+    assert not likely("Երեկ ես գնացի շուկա բանջարեղեն գնելու։", language)
+    assert likely(f"{SENTENCES[language]} Երեկ", language)
+
+
 def test_a_sentence_alone_is_judged_as_in_a_batch() -> None:
     texts = [*SENTENCES.values(), "", "word " * 5000]
     together = language_probabilities(texts, "en")
