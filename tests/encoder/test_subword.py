@@ -48,7 +48,6 @@ def test_special_tokens(subword: Subword) -> None:
     assert (subword.pad_id, subword.unk_id) == (0, 1)
     assert subword.vocabulary == 122  # language tokens come on top
     assert subword.languages == ("de", "en")
-    assert subword.languages == ("de", "en")
 
 
 def test_no_text_spells_a_language_token(subword: Subword) -> None:
