@@ -41,6 +41,7 @@ _DISTANCE = (1.70, 1.26, 0.11)
 _LENGTH = (0.77, 0.52, 1.57)
 _DELETION = -3.94
 _PRIORS = {(1, 1): 1.71, (1, 2): 0.59, (1, 3): 0.17, (2, 2): 0.13, (2, 3): -0.07, (3, 3): -0.22}
+_LONGEST_SEEN, _LONGER = 6, 1.0  # for each sentence beyond those of the beads that the fit has seen
 _LONG_PRIORS = {1: -0.31, 2: -0.68}  # of beads with four sentences or more on one side, by the smaller side
 
 
@@ -108,6 +109,7 @@ def default_weights(beads: int) -> Weights:
             low, high = min(n, m), max(n, m)
             distance[n, m] = _DISTANCE[0] * n * m + _DISTANCE[1] * (n + m) + _DISTANCE[2]
             prior[n, m] = _PRIORS[low, high] if high < 4 else _LONG_PRIORS[min(low, 2)]
+            prior[n, m] -= _LONGER * max(n + m - _LONGEST_SEEN, 0)
     return Weights(distance, prior, *_LENGTH, _DELETION, beads)
 
 

@@ -148,7 +148,7 @@ def _score(i: int, j: int, n: int, m: int, product: float, src: Side, tgt: Side,
     x = src.letters[i] - src.letters[i - n]
     y = tgt.letters[j] - tgt.letters[j - m]
     ratio = abs(math.log((x + 5.0) / (y + 5.0)))
-    excess = min(abs(x - y) / math.sqrt(x + y + 1.0) / 3.0, 5.0)
+    excess = min(abs(x - y) / math.sqrt(x + y + 1.0) / 3.0, 20.0)
     return score - weights.ratio * ratio - weights.squared * ratio * ratio - weights.excess * excess
 
 

@@ -21,7 +21,7 @@ def command(
         str,
         typer.Argument(
             help="tatoeba, bucc, retrieval, xsim, sts, classify, questions, purity, langid-probe, paws, hubness, "
-            "align, suite"
+            "align, documents, suite"
         ),
     ],
     data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],

@@ -17,6 +17,7 @@ from pipelines.evaluation.alignments import Align
 from pipelines.evaluation.benchmark import Result, Score, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.classify import Classify
+from pipelines.evaluation.document_alignment import Documents
 from pipelines.evaluation.hubness import HubnessOfSpace
 from pipelines.evaluation.langid_probe import LangidProbe
 from pipelines.evaluation.paws import PawsX
@@ -40,7 +41,8 @@ Entry = Annotated[
     | LangidProbe
     | PawsX
     | HubnessOfSpace
-    | Align,
+    | Align
+    | Documents,
     Field(discriminator="benchmark"),
 ]
 NAMES = (
@@ -56,6 +58,7 @@ NAMES = (
     "paws",
     "hubness",
     "align",
+    "documents",
 )
 
 

@@ -109,7 +109,7 @@ def bead_score(bead: tuple[int, ...], src: Side, tgt: Side, weights: Weights) ->
     product = float(src.spans[0, a:i].sum(0) @ tgt.spans[0, b:j].sum(0))
     x, y = src.letters[i] - src.letters[a], tgt.letters[j] - tgt.letters[b]
     ratio = abs(np.log((x + 5) / (y + 5)))
-    excess = min(abs(x - y) / np.sqrt(x + y + 1) / 3, 5)
+    excess = min(abs(x - y) / np.sqrt(x + y + 1) / 3, 20)
     cost = weights.distance[n, m] * distance(i, j, n, m, product, src, tgt)
     return weights.prior[n, m] - cost - weights.ratio * ratio - weights.squared * ratio**2 - weights.excess * excess
 
@@ -188,3 +188,8 @@ def test_too_large_beads_are_refused() -> None:
         align_sentences(source, target, beads=16)
     with pytest.raises(InputError, match="sizes"):
         align_sentences(spans_of(source, 2), spans_of(target, 2))
+
+
+def test_a_missing_end_is_deleted_and_not_swallowed_by_the_last_bead() -> None:
+    source, target, gold = make_pair([(1, 1)] * 12 + [(1, 0)] * 6)
+    assert found(align_sentences(source, target)) == gold
