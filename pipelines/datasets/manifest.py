@@ -103,7 +103,12 @@ class Manifest(_Record):
     @model_validator(mode="before")
     @classmethod
     def _of_version_before(cls, tree: Any) -> Any:
-        return upgraded(tree) if isinstance(tree, dict) and tree.get("schema_version") == 1 else tree
+        if not isinstance(tree, dict) or tree.get("schema_version") != 1:
+            return tree
+        try:
+            return upgraded(tree)
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError("a damaged manifest of schema version 1") from None
 
 
 def upgraded(tree: dict[str, Any]) -> dict[str, Any]:

@@ -186,9 +186,10 @@ def test_wrong_kind_version_and_rubbish_are_named(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"schema_version": 99}))
     with pytest.raises(InputError, match="schema version 99, this program reads 2"):
         open_dataset(url, "sentences")
-    manifest.write_text("{}")
-    with pytest.raises(InputError, match=r"manifest\.json: not a file of this program"):
-        open_dataset(url, "sentences")
+    for rubbish in ("{}", '{"schema_version": 1}', '{"schema_version": 1, "request": {"inputs": 3}}'):
+        manifest.write_text(rubbish)
+        with pytest.raises(InputError, match=r"manifest\.json: not a file of this program"):
+            open_dataset(url, "sentences")
 
 
 def test_a_dataset_made_from_other_text_is_refused_with_both_sides(tmp_path: Path) -> None:
