@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -46,16 +47,16 @@ def probes(source: str, target: str, *, encoder: str | None = None) -> Probes:
 
 
 def check(root: Path | None = None) -> None:
-    """Refuse an installation or a build whose files do not fit each other."""
-    from encoder.checkpoint import FINGERPRINT, content_fingerprint, file_hash
+    """Refuse an installation whose files do not fit each other."""
+    from encoder.checkpoint import content_fingerprint
 
     root = root or ROOT
     found = read_card(root)
-    made = content_fingerprint(root / MODEL)
-    if not made == found.fingerprint == (root / MODEL / FINGERPRINT).read_text().strip():
+    if content_fingerprint(root / MODEL) != found.fingerprint:
         raise InputError(f"{root / MODEL}: its files do not fit the fingerprint {found.fingerprint} of {found.name}")
-    if file_hash(root / PROBES) != found.probes:
-        raise InputError(f"{root / PROBES}: not the probe vectors of {found.name}")
+    for name, digest in found.files.items():
+        if not (root / name).is_file() or hashlib.sha256((root / name).read_bytes()).hexdigest() != digest:
+            raise InputError(f"{root / name}: missing, or not that of {found.name}; install twinlode again")
 
 
 def _require() -> None:

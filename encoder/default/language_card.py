@@ -32,7 +32,7 @@ class Card(BaseModel):
 
     name: str
     fingerprint: str
-    probes: str  # hash of the file of probe vectors
+    files: dict[str, str]  # SHA-256 of every file beside it
     trained: dict[str, int]
     figures: dict[str, Figure]
 
@@ -42,7 +42,10 @@ class Card(BaseModel):
         figure = self.figures.get(code)
         if code not in self.trained:
             return Status(code, "unknown", figure, self.name)
-        weak = figure is not None and figure.precision < _WEAK
+        if code == "en":
+            return Status(code, "known", None, self.name)
+        # text like what it was trained on says little about other text
+        weak = figure is None or figure.benchmark == "held-out" or figure.precision < _WEAK
         return Status(code, "weak" if weak else "known", figure, self.name)
 
 

@@ -24,8 +24,8 @@ _CORPORA = {
 }
 
 
-def write_model_card(path: Path, card: Card, settings: TrainSettings) -> None:
-    path.write_text(_head(card) + _body(card, settings) + _languages(card), encoding="utf-8")
+def write_model_card(path: Path, card: Card, settings: TrainSettings, note: str) -> None:
+    path.write_text(_head(card) + _body(card, settings, note) + _languages(card), encoding="utf-8")
 
 
 def _head(card: Card) -> str:
@@ -37,7 +37,7 @@ def _head(card: Card) -> str:
     )
 
 
-def _body(card: Card, settings: TrainSettings) -> str:
+def _body(card: Card, settings: TrainSettings, note: str) -> str:
     model = settings.model.model_dump()
     corpora = [PurePosixPath(corpus.path) for corpus in settings.data.corpora]
     names = [path.parent.name if "*" in path.name else path.name.split(".")[0] for path in corpora]
@@ -60,7 +60,7 @@ learning with an additive margin and lexical hard negatives (EMS), then held as 
     python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default
 
 {settings.evaluation.share:.0%} of the English sentences, with their translations, were never trained on; vectors of
-some of them are the probe pairs in `probes.safetensors`.
+some of them are the probe pairs in `probes.safetensors`. {note}
 
 | corpus | what | licence |
 |---|---|---|

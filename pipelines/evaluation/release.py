@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from encoder import Encoder
-from encoder.checkpoint import file_hash
+from encoder.build_check import file_digest
 from encoder.data.heldout import held_pairs
 from encoder.data.store import Store
 from encoder.default.folder import MODEL
@@ -33,6 +33,7 @@ from pipelines.evaluation.samples import Sample
 from pipelines.evaluation.sources import EncodedTexts
 from pipelines.evaluation.tatoeba import Tatoeba
 
+_MEGABYTES = 29.4  # of the 32 that the package may take; the rest is for probe vectors
 _MOST_HELD_OUT = 1000  # pairs of a language's held-out figure
 _FEWEST_HELD_OUT = 20
 # The parts of a path by which a corpus is told to be of a domain; anything else is documentation.
@@ -41,28 +42,29 @@ _DOMAINS = {"tatoeba": "everyday", "tatoeba_pivot": "everyday", "europarl7": "pa
 )
 
 
-def release(run: Path, data: Path, out: Path, *, version: int, quota: int) -> Card:
+def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
     """Write `model/`, `probes.safetensors`, `card.json` and the model card into `out`."""
     facts = read_facts(run / STATE_FILE)
     settings = validate_settings(TrainSettings, facts["settings"], str(run / STATE_FILE))
     store = Store(Path(settings.data.cache or run / "data") / facts["data"])
     held = held_pairs(store, settings.evaluation.share)
-    quantize_encoder(str(run / BEST), out / MODEL)
+    quantize_encoder(str(run / BEST), out / MODEL, megabytes=_MEGABYTES)
     encoder = Encoder.load(out / MODEL)
     domains = [domain_of(corpus.path) for corpus in settings.data.corpora]
     write_probes(out / PROBES, probe_vectors(encoder, store, held, domains, quota))
     figures = held_out_figures(encoder, store, held)
     for name in ("lowresource", "tatoeba-v1"):  # the better one last
         figures |= benchmark_figures(encoder, data / "eval" / name, "UDHR" if name == "lowresource" else "Tatoeba")
+    files = sorted(file for file in [out / PROBES, *(out / MODEL).iterdir()] if file.suffix != ".md")
     card = Card(
         name=f"twinlode-{len(store.languages)}/{version}",
         fingerprint=encoder.fingerprint,
-        probes=file_hash(out / PROBES),
+        files={file.relative_to(out).as_posix(): file_digest(file) for file in files},
         trained=pairs_by_language(store),
         figures=dict(sorted(figures.items())),
     )
     (out / CARD).write_text(card.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    write_model_card(out / MODEL / "README.md", card, settings)
+    write_model_card(out / MODEL / "README.md", card, settings, note)
     return card
 
 
@@ -124,8 +126,9 @@ def main(
     out: Annotated[Path, typer.Option(help="The package folder, encoder/default.")],
     version: Annotated[int, typer.Option(help="Of this encoder.")] = 1,
     quota: Annotated[int, typer.Option(help="Probe pairs of each language with English.")] = 200,
+    note: Annotated[str, typer.Option(help="What else the model card should say of how it was made.")] = "",
 ) -> None:
-    card = release(run, data, out, version=version, quota=quota)
+    card = release(run, data, out, version=version, quota=quota, note=note)
     print(card.name, card.fingerprint)
 
 

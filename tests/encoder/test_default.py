@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encoder import Encoder, default
-from encoder.checkpoint import file_hash
+from encoder.build_check import check_files, file_digest
 from encoder.default import folder as installation
 from encoder.default.language_card import CARD, Card, Figure
 from encoder.default.probe_vectors import PROBES, ProbeVectors, write_probes
@@ -33,13 +33,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     figures = {
         "de": Figure(benchmark="Tatoeba", precision=95.0, sentences=1000),
         "fr": Figure(benchmark="UDHR", precision=41.2, sentences=57),
+        "dz": Figure(benchmark="held-out", precision=98.0, sentences=200),
         "oc": Figure(benchmark="Tatoeba", precision=70.0, sentences=1000),
     }
     card = Card(
         name="twinlode-3/1",
         fingerprint=(model / "fingerprint").read_text().strip(),
-        probes=file_hash(root / PROBES),
-        trained={"en": 0, "de": 10, "fr": 5},
+        files={name: file_digest(root / name) for name in (PROBES, "model/config.yaml", "model/model.safetensors")},
+        trained={"en": 0, "de": 10, "fr": 5, "dz": 3},
         figures=figures,
     )
     (root / CARD).write_text(card.model_dump_json())
@@ -51,6 +52,7 @@ def test_load_without_a_name_is_the_default_encoder(root: Path) -> None:
     loaded = Encoder.load()
     assert loaded.fingerprint == default.card().fingerprint == Encoder.load(root / "model").fingerprint
     default.check()
+    check_files(root)
 
 
 def test_an_installation_without_one_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +69,7 @@ def test_an_installation_without_one_says_so(tmp_path: Path, monkeypatch: pytest
         ("en", "known", None),
         ("deu", "known", None),
         ("fr", "weak", "twinlode-3/1 knows fr badly (UDHR P@1 41%)"),
+        ("dz", "weak", "twinlode-3/1 knows dz badly (held-out P@1 98%)"),
         ("oci", "unknown", "twinlode-3/1 was never trained on oc (Tatoeba P@1 70%)"),
         ("ja", "unknown", "twinlode-3/1 was never trained on ja (not measured)"),
     ],
@@ -103,8 +106,10 @@ def test_probes_belong_to_their_encoder() -> None:
 def test_files_that_do_not_fit_are_refused(root: Path) -> None:
     damaged = shutil.copytree(root, root.with_name("damaged"))
     (damaged / PROBES).write_bytes(b"x" + (damaged / PROBES).read_bytes())
-    with pytest.raises(InputError, match="not the probe vectors"):
+    with pytest.raises(InputError, match=r"probes\.safetensors: missing, or not that of"):
         default.check(damaged)
+    with pytest.raises(SystemExit, match=r"probes\.safetensors is missing or not the file"):
+        check_files(damaged)
     (damaged / "model" / "config.yaml").write_text("version: 1")
     with pytest.raises(InputError, match="do not fit the fingerprint"):
         default.check(damaged)
@@ -116,6 +121,7 @@ def test_files_that_do_not_fit_are_refused(root: Path) -> None:
 @pytest.mark.skipif(not default.has_default(), reason="the default encoder is not released yet")
 def test_the_shipped_encoder_fits_its_card_and_its_limit() -> None:
     default.check()
+    check_files(installation.ROOT)
     size = sum(path.stat().st_size for path in installation.ROOT.rglob("*") if path.suffix != ".py" and path.is_file())
     assert size <= 32_000_000
     assert {"en", *default.card().figures} >= set(default.card().trained)
