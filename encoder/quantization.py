@@ -86,7 +86,7 @@ def quantize_tables(
     layers = _choose_layers(np.concatenate([worth[name] for name in hashed]), dim, room) if hashed else np.zeros(0)
     lost = energy = 0.0
     for name, table in rows.items():
-        mine = np.full(len(table), len(_LAYERS), np.uint8)
+        mine: np.ndarray = np.full(len(table), len(_LAYERS), np.uint8)
         if name != _TOKENS:
             mine, layers = layers[: len(table)], layers[len(table) :]
         coded = {

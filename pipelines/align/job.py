@@ -102,7 +102,7 @@ def align_embedded(
         keys = [
             [document_key(document.name, corpus.lang) for document in corpus.documents] for corpus in (source, target)
         ]
-        found = match_documents(*collections, (keys[0], keys[1]), candidates=settings.candidates)
+        found = match_documents(collections[0], collections[1], (keys[0], keys[1]), candidates=settings.candidates)
         couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
         best = found.best_of_source, found.best_of_target
 

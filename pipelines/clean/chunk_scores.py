@@ -32,7 +32,7 @@ def score_chunk(
 ) -> pa.Table:
     """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons."""
     reasons = np.array(chunk["reason"].to_pylist(), object)
-    rows = np.flatnonzero(np.equal(reasons, None))
+    rows = np.flatnonzero(chunk["reason"].is_null().to_numpy())
     texts = chunk.take(rows).select(["source", "target"]).rename_columns(["src_text", "tgt_text"])
     filtered = apply_filters(texts.combine_chunks(), filters, *langs)
     reasons[rows] = np.array(filtered.reasons.to_pylist(), object)

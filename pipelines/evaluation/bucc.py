@@ -169,8 +169,8 @@ class Bucc(Benchmark):
             pair = f"{left.lang}-{right.lang}"
             known = read_seed(str(data.root / self.lexicon_pairs), pair, _LEXICON_PAIRS, self.seed)
             lexicon = seed_lexicon(*(SideTexts(texts.lines, texts.lang) for texts in known))
-        texts = (SideTexts(side.lines, side.lang) for side in (left, right))
-        edges = rescored_candidates(graph, *texts, source.encoder, classifier, lexicon)
+        here, there = (SideTexts(side.lines, side.lang) for side in (left, right))
+        edges = rescored_candidates(graph, here, there, source.encoder, classifier, lexicon)
         return matched(edges, len(left), len(right))
 
 

@@ -52,9 +52,9 @@ def calibrated_threshold(
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
     texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
-    vectors = [source.vectors(text) for text in texts]
-    first, second, probes = plant_vectors(*vectors, random_seed=seed)
-    chosen = distinct(*([row.tobytes() for row in side] for side in vectors[2:]))  # as they were planted
+    here, there, *seeds = (source.vectors(text) for text in texts)
+    first, second, probes = plant_vectors(here, there, seeds[0], seeds[1], random_seed=seed)
+    chosen = distinct(*([row.tobytes() for row in side] for side in seeds))  # as they were planted
     plan = plan_probes(len(chosen), seed)
     left = _joined(corpora.source, seed_pairs.source, chosen[plan.sources()])
     right = _joined(corpora.target, seed_pairs.target, chosen[plan.targets()])

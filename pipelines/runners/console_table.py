@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -28,7 +28,7 @@ def show_table(
         table = Table(title=None if number else title, title_justify="left")
         widths = _widths([needs[place] for place in places], [wishes[place] for place in places], console.width)
         for place, width in zip(places, widths, strict=True):
-            justify = "right" if place and not texts else "left"
+            justify: JustifyMethod = "right" if place and not texts else "left"
             table.add_column(Text(header[place]), justify=justify, overflow="fold", width=width)
         for count, row in enumerate(rows, 1):
             table.add_row(*(Text(row[place]) for place in places), end_section=count == len(rows) - end)
