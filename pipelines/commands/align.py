@@ -37,6 +37,9 @@ def command(
     parallel: Annotated[
         str | None, typer.Option(help="Write whole parallel documents (JSONL), paragraphs and beads kept.")
     ] = None,
+    report: Annotated[
+        str | None, typer.Option(help="Write an HTML page: documents, dot plots, beads by kind, the worst beads first.")
+    ] = None,
     leftovers: Annotated[
         str, typer.Option(help="mine: sentences that alignment leaves over are mined, into the same pairs; or drop.")
     ] = "drop",
@@ -80,6 +83,7 @@ def command(
         write_parallel,
         write_unmatched,
     )
+    from pipelines.align.page import write_page
     from pipelines.mine.pair_export import check_target, written_files
 
     if leftovers not in ("drop", "mine"):
@@ -96,7 +100,7 @@ def command(
     languages = settings.source.read.lang, settings.target.read.lang
     for url in [
         *written_files(out, pair_format, languages),
-        *filter(None, [documents, unmatched, beads, xces, parallel]),
+        *filter(None, [documents, unmatched, beads, xces, parallel, report]),
     ]:
         require_writable(url)
     console = Console(stderr=True)
@@ -123,17 +127,17 @@ def command(
         write_links_xml(xces, result.pairs)
     if parallel:
         write_parallel(parallel, result)
+    if report:
+        write_page(report, result)
     _summarise(result, written, mined, out)
 
 
 def _summarise(result: AlignResult, written: int, mined: int, out: str) -> None:
-    kinds: Counter[str] = Counter()
-    for pair in result.pairs:
-        sizes = pair.alignment.beads
-        kinds.update(f"{b - a}-{d - c}" for a, b, c, d in sizes.tolist())
+    from pipelines.align.page import kinds
+
     reasons = Counter(row.reason.split(":")[0].split(",")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped
-    common = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
+    common = ", ".join(f"{kind} {count:,}" for kind, count in kinds(result).most_common(6))
     show(
         "aligned",
         [

@@ -55,10 +55,10 @@ def run(encoder: Path, *arguments: str | Path) -> str:
 
 def test_folders_to_every_output(encoder: Path, tmp_path: Path) -> None:
     source, target = two_folders(tmp_path)
-    out = {name: tmp_path / name for name in ("p.tsv", "docs.tsv", "lost.tsv", "p.vec", "p.xml", "p.jsonl")}
+    out = {name: tmp_path / name for name in ("p.tsv", "docs.tsv", "lost.tsv", "p.vec", "p.xml", "p.jsonl", "p.html")}
     shown = run(
         encoder, source, target, "-o", out["p.tsv"], "--documents", out["docs.tsv"], "--unmatched", out["lost.tsv"],
-        "--beads", out["p.vec"], "--xces", out["p.xml"], "--parallel", out["p.jsonl"],
+        "--beads", out["p.vec"], "--xces", out["p.xml"], "--parallel", out["p.jsonl"], "--report", out["p.html"],
     )  # fmt: skip
     assert "document pairs" in shown
     pairs = [line.split("\t")[:2] for line in out["docs.tsv"].read_text().splitlines()]
@@ -73,6 +73,10 @@ def test_folders_to_every_output(encoder: Path, tmp_path: Path) -> None:
     assert sum(row[1] == row[2] for row in rows) >= len(rows) - 2
     assert "[4, 5]:[4]:" in out["p.vec"].read_text()
     assert len(ElementTree.parse(out["p.xml"]).getroot().findall("linkGrp")) == 3
+    page = out["p.html"].read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    assert "<td>2-1</td>" in page
+    assert "http" not in page
     parallel = [json.loads(line) for line in out["p.jsonl"].read_text().splitlines()]
     assert all(row["source"]["sentences"] and row["beads"][0][:2] == [0, 1] for row in parallel)
 
