@@ -22,6 +22,7 @@ _CORPORA = {
     "mdn": ("MDN Web Docs", "CC-BY-SA"),
     "k8s": ("Kubernetes documentation", "CC-BY 4.0"),
 }
+_UNKNOWN = ("not described", "unknown: do not ship the encoder")
 
 
 def write_model_card(path: Path, card: Card, settings: TrainSettings, note: str) -> None:
@@ -41,7 +42,7 @@ def _body(card: Card, settings: TrainSettings, note: str) -> str:
     model = settings.model.model_dump()
     corpora = [PurePosixPath(corpus.path) for corpus in settings.data.corpora]
     names = [path.parent.name if "*" in path.name else path.name.split(".")[0] for path in corpora]
-    rows = "\n".join(f"| {name} | {' | '.join(_CORPORA[name])} |" for name in names)
+    rows = "\n".join(f"| {name} | {' | '.join(_CORPORA.get(name, _UNKNOWN))} |" for name in names)
     return f"""# {card.name}
 
 Sentence vectors in {len(card.trained)} languages for mining, cleaning and aligning translations: the encoder that

@@ -1,0 +1,58 @@
+"""The default encoder out of a run of a few steps on a made-up corpus."""
+
+from pathlib import Path
+
+import pytest
+
+from encoder import Encoder, default
+from encoder.default import folder as installation
+from encoder.training.observation import Quiet
+from encoder.training.session import train
+from pipelines.evaluation.release import domain_of, release
+from tests.encoder.training.conftest import OBJECTS, SUBJECTS, VERBS, make_settings
+
+
+def write_aligned(folder: Path, code: str) -> None:
+    folder.mkdir(parents=True)
+    lines = [(f"{s} sees {o}", f"{SUBJECTS[s]} voit {OBJECTS[o]}") for s in SUBJECTS for o in OBJECTS]
+    (folder / f"tatoeba.{code}-eng.eng").write_text("\n".join(english for english, _ in lines) + "\n")
+    (folder / f"tatoeba.{code}-eng.{code}").write_text("\n".join(other for _, other in lines) + "\n")
+
+
+def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = tmp_path / "tatoeba" / "en-fr.tsv"
+    corpus.parent.mkdir()
+    pairs = [
+        (f"{s} {v} {o}", f"{SUBJECTS[s]} {VERBS[v]} {OBJECTS[o]}") for s in SUBJECTS for v in VERBS for o in OBJECTS
+    ]
+    corpus.write_text("".join(f"{left}\t{right}\n" for left, right in pairs), encoding="utf-8")
+    model = {"kind": "bag", "dim": 16, "bigrams": 32, "words": 32, "ngrams": 32}
+    settings = make_settings(
+        corpus.parent / "*.tsv", model=model, evaluation={"pairs": 8, "share": 0.3}, limits={"steps": 3}
+    )
+    train(settings, tmp_path / "run", Quiet)
+    write_aligned(tmp_path / "eval" / "tatoeba-v1", "fra")
+    write_aligned(tmp_path / "eval" / "lowresource", "oci")
+
+    card = release(tmp_path / "run", tmp_path, tmp_path / "default", version=2, quota=5, note="Made by a test.")
+
+    assert card.name == "twinlode-2/2"
+    assert card.trained == {"en": 0, "fr": 64}
+    assert {lang: figure.benchmark for lang, figure in card.figures.items()} == {"fr": "Tatoeba", "oc": "UDHR"}
+    monkeypatch.setattr(installation, "ROOT", tmp_path / "default")
+    default.check()
+    assert default.probes("fr", "en", encoder=Encoder.load().fingerprint).source.shape == (5, 16)
+    written = (tmp_path / "default" / "model" / "README.md").read_text()
+    assert (
+        "Made by a test." in written
+        and "CC-BY 2.0" in written
+        and f"| fr | 64 | {card.figures['fr'].precision}" in written
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "domain"),
+    [("x/tatoeba/*.tsv.xz", "everyday"), ("x/nway/europarl7.jsonl.xz", "parliament"), ("x/mdn/*.tsv", "documentation")],
+)
+def test_domain_of_a_corpus(path: str, domain: str) -> None:
+    assert domain_of(path) == domain
