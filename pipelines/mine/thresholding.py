@@ -133,10 +133,12 @@ def gold_ids(url: str, source: str, target: str) -> np.ndarray:
 
     A pair with a sentence that `prepare` dropped stays in, as -1: it counts as not found.
     """
-    lines = [line.split("\t") for line in iterate_lines(url) if line.strip()]
-    for number, fields in enumerate(lines, 1):
-        if len(fields) != 2:
+    lines = []
+    for number, line in enumerate(iterate_lines(url), 1):
+        fields = line.split("\t")
+        if len(fields) != 2 and line.strip():
             raise InputError(f"{url}, line {number}: {len(fields)} columns where `source TAB target` are needed")
+        lines += [fields] if line.strip() else []
     sides = [_ids(dataset, [fields[side] for fields in lines]) for side, dataset in enumerate((source, target))]
     known = (sides[0] >= 0) & (sides[1] >= 0)
     if not known.any():

@@ -1,0 +1,135 @@
+"""Output shards: which texts are asked for, put together in order, and repeated targets over all shards."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mining.errors import InputError
+from mining.filters import FilterSettings, LengthFilter
+from mining.retrieval import BACKWARD, FORWARD
+from pipelines.datasets.manifest import Dataset, Request
+from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.work import Work, begin
+from pipelines.mine.edges import EDGE
+from pipelines.mine.pair_shards import (
+    Filtered,
+    OutputPart,
+    TextRequest,
+    TextShard,
+    assemble,
+    cut_selection,
+    fetch_texts,
+    filter_shard,
+    read_pair_shard,
+    repeated_targets,
+    write_pair_shard,
+)
+
+BOTH = FORWARD | BACKWARD
+# Best first; target 1 is in three pairs.
+EDGES = np.array(
+    [
+        (3, 1, 2.0, 0.9, BOTH),
+        (0, 1, 1.5, 0.8, FORWARD),
+        (1, 0, 1.25, 0.7, BACKWARD),
+        (2, 2, 1.1, 0.6, BOTH),
+        (4, 1, 1.0, 0.5, BOTH),
+    ],
+    EDGE,
+)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    made = begin(str(tmp_path / "pairs"), Request(kind="pairs", configuration={}, inputs=[]))
+    assert isinstance(made, Work)
+    return made
+
+
+def write_texts(folder: Path, side: str, cuts: list[int]) -> list[TextShard]:
+    """Sentence shards of so many rows; sentence i of a side is `side` and i, in line 10 i."""
+    made, first = [], 0
+    for rows in cuts:
+        ids = np.arange(first, first + rows)
+        url = str(folder / f"{side}-{first}.parquet")
+        columns = [pa.array(ids.astype(np.uint64)), constant(f"{side}.txt", rows), pa.array(10 * ids)]
+        texts = pa.array([f"{side} {i}" for i in ids])
+        table = pa.table([*columns, pa.nulls(rows, pa.string()), constant("en", rows), texts], schema=SCHEMA)
+        write_shard(url, table)
+        made.append(TextShard(url, "", first, rows))
+        first += rows
+    return made
+
+
+def gathered(work: Work, folder: Path, rows_per_shard: int, cuts: list[int]) -> dict[int, list[OutputPart]]:
+    """What the shuffle brings together for each output shard."""
+    found: dict[int, list[OutputPart]] = {}
+    sides = [write_texts(folder, side, cuts) for side in ("src", "tgt")]
+    for item in cut_selection(work, EDGES, *sides, rows_per_shard):
+        for number, part in fetch_texts(item, rows_per_shard) if isinstance(item, TextRequest) else [item]:
+            found.setdefault(number, []).insert(0, part)  # in an order of the engine's own
+    return found
+
+
+@pytest.mark.parametrize("rows_per_shard", [1, 2, 5, 100])
+@pytest.mark.parametrize("cuts", [[5], [2, 3], [1, 1, 1, 1, 1]], ids=str)
+def test_texts_come_to_their_edges_whatever_the_cutting(
+    work: Work, tmp_path: Path, rows_per_shard: int, cuts: list[int]
+) -> None:
+    parts = gathered(work, tmp_path, rows_per_shard, cuts)
+    table = pa.concat_tables([assemble(parts[number]) for number in sorted(parts)])
+    for side, end in (("src", "source"), ("tgt", "target")):
+        ids = EDGES[end].tolist()
+        assert table[f"{side}_id"].to_pylist() == ids
+        assert table[f"{side}_text"].to_pylist() == [f"{side} {i}" for i in ids]
+        assert table[f"{side}_line"].to_pylist() == [10 * i for i in ids]
+        assert set(table[f"{side}_source"].to_pylist()) == {f"{side}.txt"}
+    assert table["score"].to_pylist() == EDGES["score"].tolist()
+    assert table["directions"].to_pylist() == ["fb", "f", "b", "fb", "fb"]
+
+
+def test_what_is_filtered_is_not_asked_for_again(work: Work, tmp_path: Path) -> None:
+    parts = gathered(work, tmp_path, 2, [5])
+    filter_shard(work, 1, parts[1], FilterSettings.none(), "en", "en")
+    again = gathered(work, tmp_path, 2, [5])
+    assert sorted(again) == [0, 2]
+    assert Filtered.of(work, 1).rows == 2
+
+
+# Pairs a target may have, and for each output shard of two pairs the rows that are one too many.
+REPEATED = [(1, [[1], [], [0]]), (2, [[], [], [0]]), (3, [[], [], []])]
+
+
+@pytest.mark.parametrize(("most", "expected"), REPEATED)
+def test_repeated_targets_are_counted_over_all_shards(
+    work: Work, tmp_path: Path, most: int, expected: list[list[int]]
+) -> None:
+    parts = gathered(work, tmp_path, 2, [5])
+    notes = [filter_shard(work, number, parts[number], FilterSettings.none(), "en", "en") for number in range(3)]
+    assert [rows.tolist() for rows in repeated_targets(work, notes, most)] == expected
+
+
+def test_pairs_that_a_filter_dropped_do_not_count_and_are_kept_apart(work: Work, tmp_path: Path) -> None:
+    parts = gathered(work, tmp_path, 5, [5])
+    filters = FilterSettings.none().model_copy(update={"length": LengthFilter(min_chars=6)})
+    note = filter_shard(work, 0, parts[0], filters, "en", "en")
+    assert repeated_targets(work, [note], 1)[0].tolist() == []  # `src 0` has five characters: all are gone
+    shard = write_pair_shard(work, note, np.empty(0, np.int64))
+    assert (shard.rows, shard.counters.dropped) == (0, {"length": 5})
+    dataset = work.complete([shard], shard.counters)
+    assert isinstance(dataset, Dataset)
+    rejected = read_pair_shard(dataset, shard, rejected=True)
+    assert rejected["reason"].to_pylist() == ["length"] * 5
+    Path(dataset.shard_url(shard)).unlink()
+    with pytest.raises(InputError, match=r"\.parquet: .*(no such file|is missing)"):
+        read_pair_shard(dataset, shard)
+
+
+def test_a_finished_shard_is_not_written_again(work: Work, tmp_path: Path) -> None:
+    parts = gathered(work, tmp_path, 5, [5])
+    note = filter_shard(work, 0, parts[0], FilterSettings.none(), "en", "en")
+    first = write_pair_shard(work, note, np.array([1]))
+    assert first.rows == 4 and first.counters.dropped == {"repeated_target": 1}
+    assert write_pair_shard(work, note, np.array([0, 1, 2])) == first

@@ -1,0 +1,97 @@
+"""Which matched edges a threshold keeps, and what is said of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mining.errors import InputError
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
+from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.work import Work, begin, new_name
+from pipelines.mine.edges import EDGE, read_array
+from pipelines.mine.mine_settings import ThresholdSettings
+from pipelines.mine.score_curve import ScoreCurve
+from pipelines.mine.thresholding import gold_ids, select
+
+EDGES = np.array([(n, n, score, 0.5, 3) for n, score in enumerate([2.0, 1.5, 1.5, 1.25, 1.0])], EDGE)
+
+
+def write_sentences(folder: Path, texts: list[str], refs: list[str]) -> str:
+    work = begin(str(folder), Request(kind="sentences", configuration={}, inputs=[]))
+    assert isinstance(work, Work)
+    name, count = new_name(0, "parquet"), len(texts)
+    columns = [pa.array(np.arange(count, dtype=np.uint64)), constant("a.txt", count), pa.array(np.arange(count))]
+    table = pa.table([*columns, pa.array(refs), constant("en", count), pa.array(texts)], schema=SCHEMA)
+    shard = work.note(Shard(index=0, name=name, rows=count, digest=write_shard(work.place(name), table)))
+    dataset = work.complete([shard], Counters(rows_in=count, kept=count))
+    assert isinstance(dataset, Dataset)
+    return dataset.url
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[str, str]:
+    return (
+        write_sentences(tmp_path / "src", [f"source {n}" for n in range(5)], [f"en-{n}" for n in range(5)]),
+        write_sentences(tmp_path / "tgt", [f"target {n}" for n in range(5)], [f"de-{n}" for n in range(5)]),
+    )
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    made = begin(str(tmp_path / "pairs"), Request(kind="pairs", configuration={}, inputs=[]))
+    assert isinstance(made, Work)
+    return made
+
+
+CASES = [
+    ({}, 5, None),
+    ({"at_least": 1.5}, 3, 1.5),
+    ({"at_least": 9}, 0, 9.0),
+    ({"top": 2}, 2, 1.5),
+    ({"top": 0}, 0, None),
+    ({"top": 99}, 5, 1.0),
+]
+
+
+@pytest.mark.parametrize(("asked", "kept", "threshold"), CASES, ids=str)
+def test_select(work: Work, sides: tuple[str, str], asked: dict, kept: int, threshold: float | None) -> None:
+    found = select(work, EDGES, [sides[0]], [sides[1]], ThresholdSettings(**asked))
+    assert (found.rows, found.kept, found.threshold) == (5, kept, threshold)
+    assert found.dropped == {"below_threshold": 5 - kept, "probe_pairs": 0}
+    assert (read_array(work.scratch("selected.npy")) == EDGES[:kept]).all()
+    curve = ScoreCurve.read(work.url)
+    assert curve is not None and sum(curve.counts) == 5, "the curve tells of what does not pass, too"
+
+
+@pytest.mark.parametrize("names", [("source {}", "target {}"), ("en-{}", "de-{}"), ("source {}", "de-{}")], ids=str)
+def test_gold_by_text_or_document_id(
+    work: Work, sides: tuple[str, str], tmp_path: Path, names: tuple[str, str]
+) -> None:
+    gold = tmp_path / "gold.tsv"
+    gold.write_text("".join(f"{names[0].format(n)}\t{names[1].format(n)}\n" for n in range(3)) + "gone\tgone\n")
+    found = select(work, EDGES, [sides[0]], [sides[1]], ThresholdSettings(gold=str(gold)))
+    assert (found.kept, found.precision, found.recall) == (3, 1.0, 0.75)
+
+
+def test_edges_to_probes_are_counted_apart(work: Work, sides: tuple[str, str]) -> None:
+    """Ids behind those of the corpus are of probes; with a fixed threshold they are left out all the same."""
+    edges = np.array([(0, 0, 2.0, 0.9, 3), (5, 1, 1.9, 0.9, 3), (1, 7, 0.5, 0.1, 3), (2, 2, 0.4, 0.1, 3)], EDGE)
+    source, target = [sides[0], "probes"], [sides[1], "probes"]
+    found = select(work, edges, source, target, ThresholdSettings(at_least=1))
+    assert (found.kept, found.dropped) == (1, {"below_threshold": 1, "probe_pairs": 2})
+
+
+BAD = [
+    ("a\tb\tc\n", r"gold.tsv, line 1: 3 columns where `source TAB target` are needed"),
+    ("source 0\ttarget 0\n\nalone\n", r"gold.tsv, line 3: 1 columns"),
+    ("x\ty\n", "gold.tsv: no pair names sentences of .*src and .*tgt by document id or text"),
+]
+
+
+@pytest.mark.parametrize(("text", "phrase"), BAD)
+def test_bad_gold_is_one_sentence(sides: tuple[str, str], tmp_path: Path, text: str, phrase: str) -> None:
+    (tmp_path / "gold.tsv").write_text(text)
+    with pytest.raises(InputError, match=phrase):
+        gold_ids(str(tmp_path / "gold.tsv"), *sides)
