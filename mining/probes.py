@@ -80,11 +80,13 @@ def planted_rows(sources: NDArray, targets: NDArray, n_src: int, n_tgt: int) -> 
 
 
 class Planted(NamedTuple):
-    """Vectors of both sides with probes behind them."""
+    """Vectors of both sides with probes behind them, and of which probe pair each of those is, in their order."""
 
     source: NDArray[np.float32]
     target: NDArray[np.float32]
     rows: ProbeRows
+    source_pairs: NDArray[np.int64]
+    target_pairs: NDArray[np.int64]
 
 
 def plant_vectors(
@@ -95,10 +97,13 @@ def plant_vectors(
         raise InputError(f"{len(probe_source)} source and {len(probe_target)} target probe vectors are no pairs")
     chosen = distinct(*([row.tobytes() for row in side] for side in (probe_source, probe_target)))
     plan = plan_probes(len(chosen), random_seed)
+    source_pairs, target_pairs = chosen[plan.sources()], chosen[plan.targets()]
     return Planted(
-        np.concatenate([source, probe_source[chosen[plan.sources()]]]),
-        np.concatenate([target, probe_target[chosen[plan.targets()]]]),
-        plan.rows(len(source), len(target)),
+        source=np.concatenate([source, probe_source[source_pairs]]),
+        target=np.concatenate([target, probe_target[target_pairs]]),
+        rows=plan.rows(len(source), len(target)),
+        source_pairs=source_pairs,
+        target_pairs=target_pairs,
     )
 
 

@@ -60,7 +60,7 @@ class Bucc(Benchmark):
     train: str | None = None
     seed_pairs: str | None = None
     seed_size: int = Field(1000, ge=80)
-    seed: int = 0
+    random_seed: int = 0
     pairs: tuple[str, ...] = ()  # none are all that are there
     k: int = Field(4, ge=1)
     retrievals: tuple[Retrieval, ...] = tuple(Retrieval)
@@ -122,10 +122,10 @@ class Bucc(Benchmark):
         outcome.attachments.append(_examples(test, mined[self.main], threshold, self.examples))
 
     def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, way: Way, mined: Mined) -> Score:
-        pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.seed)
+        pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.random_seed)
         data.digests.update({texts.name: texts.digest for texts in pairs})
         mine = partial(self._edges, source=source, data=data, way=way)
-        threshold = calibrated_threshold(source, test, pairs, mine, self.k, self.seed)
+        threshold = calibrated_threshold(source, test, pairs, mine, self.k, self.random_seed)
         return _score(test, way, mined, threshold, CALIBRATED, True)
 
     def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
@@ -167,7 +167,7 @@ class Bucc(Benchmark):
         lexicon = None
         if self.lexicon_pairs is not None:
             pair = f"{left.lang}-{right.lang}"
-            known = read_seed(str(data.root / self.lexicon_pairs), pair, _LEXICON_PAIRS, self.seed)
+            known = read_seed(str(data.root / self.lexicon_pairs), pair, _LEXICON_PAIRS, self.random_seed)
             lexicon = seed_lexicon(*(SideTexts(texts.lines, texts.lang) for texts in known))
         here, there = (SideTexts(side.lines, side.lang) for side in (left, right))
         edges = rescored_candidates(graph, here, there, source.encoder, classifier, lexicon)

@@ -11,7 +11,7 @@ import numpy as np
 from mining.calibration import calibrate
 from mining.errors import InputError
 from mining.neighbours import Graph
-from mining.probes import distinct, plan_probes, plant_vectors
+from mining.probes import plant_vectors
 from mining.retrieval import Edges
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
@@ -29,7 +29,7 @@ class Seed(NamedTuple):
     target: Texts
 
 
-def read_seed(template: str, pair: str, size: int, seed: int) -> Seed:
+def read_seed(template: str, pair: str, size: int, random_seed: int) -> Seed:
     """`size` random pairs of the TSV `template`; its columns are in the order of `{source}` and `{target}` in it."""
     source, target = pair.split("-")
     if "{source}" not in template or "{target}" not in template:
@@ -38,29 +38,33 @@ def read_seed(template: str, pair: str, size: int, seed: int) -> Seed:
     path = next((Path(name + end) for end in COMPRESSIONS if Path(name + end).is_file()), None)
     if path is None:
         raise InputError(f"{name}: no such file of seed pairs")
-    columns = list(zip(*reservoir(path, size, seed), strict=True)) or [(), ()]
+    columns = list(zip(*reservoir(path, size, random_seed), strict=True)) or [(), ()]
     if template.rindex("{source}") > template.rindex("{target}"):
         columns.reverse()
-    base = f"seed/{path.name}.sample-{size}-seed-{seed}"
+    base = f"seed/{path.name}.sample-{size}-seed-{random_seed}"
     return Seed(
         Texts(f"{base}.{source}", list(columns[0]), source), Texts(f"{base}.{target}", list(columns[1]), target)
     )
 
 
 def calibrated_threshold(
-    source: VectorSource, corpora: Comparable, seed_pairs: Seed, mine: Miner, k: int, seed: int
+    source: VectorSource, corpora: Comparable, seed_pairs: Seed, mine: Miner, k: int, random_seed: int
 ) -> float:
     """The threshold of the highest estimated F1; gold is not looked at."""
     texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
-    here, there, *seeds = (source.vectors(text) for text in texts)
-    first, second, probes = plant_vectors(here, there, seeds[0], seeds[1], random_seed=seed)
-    chosen = distinct(*([row.tobytes() for row in side] for side in seeds))  # as they were planted
-    plan = plan_probes(len(chosen), seed)
-    left = _joined(corpora.source, seed_pairs.source, chosen[plan.sources()])
-    right = _joined(corpora.target, seed_pairs.target, chosen[plan.targets()])
-    edges = mine(graph_of(first, second, k), left, right)
+    here, there, seed_source, seed_target = (source.vectors(text) for text in texts)
+    planted = plant_vectors(here, there, seed_source, seed_target, random_seed)
+    left = _joined(corpora.source, seed_pairs.source, planted.source_pairs)
+    right = _joined(corpora.target, seed_pairs.target, planted.target_pairs)
+    edges = mine(graph_of(planted.source, planted.target, k), left, right)
     found = calibrate(
-        edges.source, edges.target, edges.scores, n_src=len(first), n_tgt=len(second), probes=probes, random_seed=seed
+        edges.source,
+        edges.target,
+        edges.scores,
+        n_src=len(planted.source),
+        n_tgt=len(planted.target),
+        probes=planted.rows,
+        random_seed=random_seed,
     )
     precision, recall = found.curve.precision, found.curve.recall
     if not len(precision):

@@ -24,7 +24,7 @@ class LangidProbe(Benchmark):
     files: str = "{lang}.txt"
     groups: tuple[tuple[str, ...], ...] = ()
     test_share: float = Field(0.2, gt=0, lt=1)
-    seed: int = 0
+    random_seed: int = 0
     strength: float = Field(1.0, gt=0)
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
@@ -35,7 +35,7 @@ class LangidProbe(Benchmark):
             Choice("classifier", f"multinomial logistic regression, L2 with C = {self.strength:g}"),
             Choice("split", f"{self.test_share:g} of the lines for testing, all translations of a line on one side"),
             Choice("vectors", "normalised to length 1"),
-            Choice("seed", str(self.seed)),
+            Choice("random seed", str(self.random_seed)),
         ]
         return Outcome(scores, choices)
 
@@ -46,7 +46,7 @@ class LangidProbe(Benchmark):
         held = round(lines * self.test_share)
         if len(group) < 2 or not 0 < held < lines:
             raise InputError(f"{data.root}: {len(group)} languages of {lines} lines are too few to probe")
-        order = np.random.default_rng(self.seed).permutation(lines)
+        order = np.random.default_rng(self.random_seed).permutation(lines)
         train, test = (_joined(vectors, group, rows) for rows in (order[held:], order[:held]))
         classifier = LogisticRegression(C=self.strength, max_iter=500).fit(train.vectors, train.labels)
         hits = (classifier.predict(test.vectors) == test.labels).reshape(len(group), -1).T  # (lines, languages)

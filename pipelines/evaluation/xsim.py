@@ -29,12 +29,12 @@ class Retrieval(Benchmark):
     benchmark: Literal["retrieval"] = "retrieval"
     queries: int = Field(2000, ge=1)
     candidates: int = Field(200_000, ge=2)
-    seed: int = 0
+    random_seed: int = 0
     k: int = Field(4, ge=1)
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         outcome = Outcome(
-            [], [Choice("k", str(self.k)), Choice("seed", str(self.seed)), Choice("margin", Margin.ratio)]
+            [], [Choice("k", str(self.k)), Choice("random seed", str(self.random_seed)), Choice("margin", Margin.ratio)]
         )
         outcome.choices.append(Choice("neighbourhood of a candidate", "the queries"))
         for found in self._sets(data):
@@ -51,7 +51,7 @@ class Retrieval(Benchmark):
         files = [name for name in files if _PARALLEL.match(name)]
         for name in files:
             path = data.root / name
-            found = sampled_queries(path, data.named(name), self.queries, self.candidates, self.seed)
+            found = sampled_queries(path, data.named(name), self.queries, self.candidates, self.random_seed)
             data.digests[data.named(name)] = (
                 f"{found.queries.digest} {found.candidates.digest}"  # of the sample, not gigabytes
             )
@@ -60,7 +60,7 @@ class Retrieval(Benchmark):
             return
         for pair in find_pairs(data, "; or parallel files such as de-en.tsv or en-de.txt.gz, `source TAB target`"):
             split = next(split for split in SPLITS if has_split(data, pair, split))
-            yield queries_of_gold(read_comparable(data, pair, split), self.queries, self.seed)
+            yield queries_of_gold(read_comparable(data, pair, split), self.queries, self.random_seed)
 
 
 class Xsim(Benchmark):

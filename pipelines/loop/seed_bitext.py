@@ -53,13 +53,13 @@ def probes_path(folder: Path, pair: str) -> Path:
 
 
 def make_seed(
-    settings: SeedSettings, pairs: Sequence[str], folder: Path, excluded: frozenset[int], seed: int
+    settings: SeedSettings, pairs: Sequence[str], folder: Path, excluded: frozenset[int], random_seed: int
 ) -> SeedRecord:
     """Draw the seed once; the pairs of a language pair that are planted are none of those that are trained on."""
     done = read_model(str(folder / RECORD), SeedRecord)
     if done is not None:
         return done
-    found = {pair: _distinct(drawn) for pair, drawn in _read(settings, pairs, excluded, seed).items()}
+    found = {pair: _distinct(drawn) for pair, drawn in _read(settings, pairs, excluded, random_seed).items()}
     room = {pair: len(drawn) - settings.probes for pair, drawn in found.items()}
     for pair, left in room.items():
         if left < 1:
@@ -96,7 +96,9 @@ def seed_keys(folder: Path, pair: str) -> frozenset[tuple[int, int]]:
     return frozenset((exclusion_key(source), exclusion_key(target)) for source, target in known)
 
 
-def _read(settings: SeedSettings, pairs: Sequence[str], excluded: frozenset[int], seed: int) -> dict[str, list[_Drawn]]:
+def _read(
+    settings: SeedSettings, pairs: Sequence[str], excluded: frozenset[int], random_seed: int
+) -> dict[str, list[_Drawn]]:
     """All pairs of each language pair with the place that chance, and the weight of the corpus, give them."""
     found: dict[str, list[_Drawn]] = {pair: [] for pair in pairs}
     for file in seed_files(settings):
@@ -105,7 +107,7 @@ def _read(settings: SeedSettings, pairs: Sequence[str], excluded: frozenset[int]
             if isinstance(group, Group):
                 for pair, texts in _pairs_of(group, pairs):
                     if not is_excluded(texts, excluded):
-                        found[pair].append(_Drawn(_place(pair, texts, seed) / weight, texts))
+                        found[pair].append(_Drawn(_place(pair, texts, random_seed) / weight, texts))
     return found
 
 
@@ -117,9 +119,9 @@ def _pairs_of(group: Group, pairs: Sequence[str]) -> Iterator[tuple[str, tuple[s
             yield pair, (" ".join(source.split()), " ".join(target.split()))
 
 
-def _place(pair: str, texts: tuple[str, str], seed: int) -> float:
+def _place(pair: str, texts: tuple[str, str], random_seed: int) -> float:
     """An exponential variate made of the pair itself: dividing it by weights gives a weighted sample (Efraimidis)."""
-    digest = xxhash.xxh3_64_intdigest("\t".join((pair, *texts)).encode(), seed=seed)
+    digest = xxhash.xxh3_64_intdigest("\t".join((pair, *texts)).encode(), seed=random_seed)
     return -math.log((digest + 1) / float(np.iinfo(np.uint64).max))
 
 

@@ -173,7 +173,7 @@ def show(outcomes: list[Outcome]) -> None:
     row("all", outcomes)
     keys: list[Callable[[Outcome], str]] = [
         lambda o: f"{o.cell.corpus}, probes {o.cell.probes}",
-        lambda o: f"P@1 {10 * int(10 * o.p_at_1):d} to {10 * int(10 * o.p_at_1) + 10:d}",
+        lambda o: f"P@1 {20 * min(int(5 * o.p_at_1), 4):d} to {20 * min(int(5 * o.p_at_1), 4) + 20:d}",
         lambda o: f"{o.cell.seeds} seed pairs",
         lambda o: f"true pairs {o.cell.share:.0%}",
         lambda o: f"target {o.target:g}",

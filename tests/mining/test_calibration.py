@@ -10,7 +10,10 @@ import pytest
 
 from mining.calibration import Calibration, calibrate
 from mining.errors import InputError
-from mining.probes import plan_probes
+from mining.knn import knn_graph
+from mining.probes import plan_probes, plant_vectors
+from mining.retrieval import retrieve
+from mining.vectors import from_array
 
 
 class Simulation(NamedTuple):
@@ -184,7 +187,7 @@ def test_few_probes_and_a_wide_interval_are_said() -> None:
 
 def test_nothing_is_claimed_of_a_handful_of_pairs() -> None:
     point = simulate(4000, 800).calibration.at(1.65)
-    assert 0 < point.kept < 25
+    assert 0 < point.kept < 50
     assert not point.reliable
     assert "too few" in point.reason
 
@@ -198,3 +201,23 @@ def test_copies_among_the_best_scores_are_noticed() -> None:
     point = copied.at(1.2)
     assert not point.reliable
     assert point.reason == copied.top.warning()
+
+
+@pytest.mark.parametrize(("noise", "reliable"), [(0.5, True), (1.6, False)])
+def test_probes_that_are_vectors_without_text(noise: float, reliable: bool) -> None:
+    """From vectors to the estimate: 1,500 sentences a side with 450 true pairs, and 300 probe pairs."""
+    rng = np.random.default_rng(0)
+    rows, pairs = 1500, 450
+    meaning = rng.standard_normal((rows + 300, 48))
+    other = np.concatenate([meaning[:pairs], rng.standard_normal((rows - pairs, 48)), meaning[rows:]])
+    x, y = ((side + noise * rng.standard_normal(side.shape)).astype(np.float32) for side in (meaning, other))
+    planted = plant_vectors(x[:rows], y[:rows], x[rows:], y[rows:])
+    edges = retrieve(knn_graph(from_array(planted.source), from_array(planted.target), 4))
+    sizes = {"n_src": len(planted.source), "n_tgt": len(planted.target)}
+    found = calibrate(edges.source, edges.target, edges.scores, **sizes, probes=planted.rows)
+    threshold = float(np.sort(edges.scores)[-pairs])
+    point = found.at(threshold)
+    kept = (edges.scores >= threshold) & (edges.source < rows) & (edges.target < rows)
+    truth = ((edges.source == edges.target) & (edges.source < pairs))[kept].mean()
+    assert point.reliable is reliable
+    assert point.interval.low - 0.02 <= truth <= point.interval.high + 0.02
