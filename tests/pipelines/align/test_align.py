@@ -16,6 +16,7 @@ from pipelines.align.corpora import document_files, document_key, read_corpus
 from pipelines.cli import app
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
+from tests.pipelines.prepare.readers.test_web import record
 
 SENTENCES = 14
 
@@ -164,3 +165,22 @@ def test_html_pages_are_documents(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(page, encoding="utf-8")
     corpus = read_corpus([str(tmp_path / "a.html")], ReadSettings(lang="en"), "assume")
     assert len(corpus.documents[0].texts) == 8
+
+
+def test_records_of_archives_are_documents_and_a_repeated_page_is_refused(tmp_path: Path) -> None:
+    pages = [("http://x/de/a", b"Hello there. Was it good?"), ("http://x/de/b", b"Yes."), ("http://x/de/a", b"Again.")]
+    (tmp_path / "crawl.wet").write_bytes(b"".join(record("conversion", url, body) for url, body in pages))
+    corpus = read_corpus([str(tmp_path / "crawl.wet")], ReadSettings(lang="en"), "assume")
+    assert [(row.name, len(row.texts)) for row in corpus.documents] == [("http://x/de/a", 2), ("http://x/de/b", 1)]
+    assert corpus.refused == [("http://x/de/a", "a document of this name came before")]
+
+
+def test_paragraphs_are_where_lines_were_blank(encoder: Path, tmp_path: Path) -> None:
+    lines = document(4)
+    text = "\n".join(lines[:5]) + "\n\n" + "\n".join(lines[5:])
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    run(encoder, tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "p.tsv", "--parallel", tmp_path / "p.jsonl")
+    row = json.loads((tmp_path / "p.jsonl").read_text(encoding="utf-8"))
+    assert row["source"]["paragraphs"] == row["target"]["paragraphs"] == [0, 5]
+    assert row["source"]["sentences"] == lines
