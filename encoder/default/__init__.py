@@ -7,7 +7,7 @@ pairs; they fit this encoder alone.
 
 from __future__ import annotations
 
-from encoder.default.folder import card, check, has_default, model_folder, probes, status
+from encoder.default.folder import card, check, has_default, model_folder, probes, probes_fingerprint, status
 from encoder.default.language_card import Card, Figure, Status, read_card
 from encoder.default.probe_vectors import Probes
 
@@ -21,6 +21,7 @@ __all__ = [
     "has_default",
     "model_folder",
     "probes",
+    "probes_fingerprint",
     "read_card",
     "status",
 ]

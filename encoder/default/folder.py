@@ -46,6 +46,11 @@ def probes(source: str, target: str, *, encoder: str | None = None) -> Probes:
     return _probes(ROOT).pairs(source, target)
 
 
+def probes_fingerprint() -> str:
+    """A hash of the probe vectors of this installation."""
+    return card().files[PROBES]
+
+
 def check(root: Path | None = None) -> None:
     """Refuse an installation whose files do not fit each other."""
     from encoder.checkpoint import content_fingerprint

@@ -92,7 +92,7 @@ def _embed_sides(
 
 def _plant_shipped(settings: JobSettings, sides: list[_Side], encoder: Encoder, runner: Runner | None) -> None:
     """Behind each corpus the probe vectors that come with the encoder."""
-    content = default.card().probes
+    content = default.probes_fingerprint()
     request = _embed_settings(settings, sides[0].sentences[0], runner)
     source, target = (_probe_side(settings.work, side, content) for side in sides)
     for side, planted in zip(sides, plant_shipped(source, target, facts_of(encoder), request), strict=True):

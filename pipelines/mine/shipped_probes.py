@@ -35,7 +35,7 @@ def plant_shipped(
             "precision; give --seed-pairs"
         )
     plan = plan_probes(count)
-    origin = Input(role=SEED, name=f"probe vectors of {default.card().name}", fingerprint=default.card().probes)
+    origin = Input(role=SEED, name=f"probe vectors of {default.card().name}", fingerprint=default.probes_fingerprint())
     planted = []
     for number, (side, rows, vectors) in enumerate(
         ((source, plan.sources(), probes.source), (target, plan.targets(), probes.target))

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from encoder import Encoder, default
-from encoder.checkpoint import file_hash
+from encoder.build_check import file_digest
 from encoder.default import folder as installation
 from encoder.default.language_card import CARD, Card, Figure
 from encoder.default.probe_vectors import PROBES, ProbeVectors, write_probes
@@ -52,7 +52,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     card = Card(
         name="twinlode-2/1",
         fingerprint=encoder.fingerprint,
-        probes=file_hash(root / PROBES),
+        files={PROBES: file_digest(root / PROBES)},
         trained={"en": 0, "de": 10},
         figures={"de": Figure(benchmark="Tatoeba", precision=41.0, sentences=100)},
     )
