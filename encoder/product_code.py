@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 CODES = 256  # of a byte
-_CHUNK = 8192  # rows decoded at a time, while they fit a cache
+_CHUNK = 1024  # rows decoded at a time, while they fit a cache
 
 
 class ProductCode(NamedTuple):
@@ -33,7 +33,9 @@ class ProductCode(NamedTuple):
         words = self.codebook.astype(np.float32).reshape(-1, width)
         scales = self.scales.astype(np.float32)[:, None]
         first = np.arange(code_bytes) * CODES  # of the words of each byte
+        part = np.empty((_CHUNK, code_bytes, width), np.float32)
         for start in range(0, len(places), _CHUNK):
             here = slice(start, start + _CHUNK)
-            part = words[self.codes[here] + first].reshape(len(places[here]), -1)
-            table[places[here]] = np.multiply(part, scales[here], out=part)
+            count = len(places[here])
+            np.take(words, self.codes[here] + first, axis=0, out=part[:count], mode="clip")
+            table[places[here]] = part[:count].reshape(count, -1) * scales[here]

@@ -86,7 +86,7 @@ def test_rows_of_little_use_are_coarse_or_dropped_where_bytes_are_short() -> Non
 
 def test_use_is_that_of_the_sentences() -> None:
     torch.manual_seed(0)
-    bag = Bag(BagSettings(dim=8, bigrams=50, words=50, ngrams=50), 10, torch.arange(10) % 2 == 0)
+    bag = Bag(BagSettings(dim=8, bigrams=5000, words=5000, ngrams=5000), 10, torch.arange(10) % 2 == 0)
     plain, counted = row_use(bag, None), row_use(bag, Tokens.from_lists([[2, 3, 4], [2]]))
     assert all((use == 1).all() for use in plain.values())
     assert np.argsort(-counted["tokens.weight"])[:3].tolist() == [2, 3, 4]
