@@ -1,7 +1,7 @@
-"""A threshold without gold: plant probe pairs, which are known translations, in the corpora, and see how they match.
+"""A threshold without gold: add probe pairs, which are known translations, to the corpora, and see how they match.
 
 A probe always has its counterpart, a corpus sentence mostly has not, so the precision among probes says nothing about
-the corpora. Therefore some seed pairs are planted in full and of others one side only: full probes tell how many true
+the corpora. Therefore some seed pairs are added in full and of others one side only: full probes tell how many true
 pairs are found with which score, one-sided probes how many sentences without a counterpart are matched, falsely, with
 which score. `mining.mixture` divides the corpus matches into true and false by them, in the spirit of Efron's local
 false discovery rates (2004), and says what the probes leave open: that is the interval of the precision. Where it is

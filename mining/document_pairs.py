@@ -98,7 +98,7 @@ def bimax(source: Collection, target: Collection, a: int, b: int) -> float:
     ]
     shorter = int(totals[1] < totals[0])
     share = min(totals) / max(max(totals), 1e-9)
-    other = np.clip((share - 0.4) / 0.4, 0.0, 1.0) / 2  # from a part alone to both ways alike
+    other = np.clip((share - 0.4) / 0.4, 0.0, 1.0) / 2  # from a part alone to the same in both directions
     return float((1 - other) * ways[shorter] + other * ways[1 - shorter])
 
 

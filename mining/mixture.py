@@ -8,9 +8,9 @@ Over bins of the score, above the bulk of the false matches, the counts are Pois
 
 r is the chance that a true pair is found with this score, phi that a sentence without a counterpart is matched with it,
 and both are smooth; T is the number of true pairs, c how much rarer a paired sentence is mismatched than an unpaired
-one. d and g are how unlike the probes are to the corpora: unknown, smooth, and the smaller a priori the more alike the
-probes are. T is integrated over a grid; at each of its points the rest has a mode (Fisher scoring) and a curvature, so
-that draws of the posterior are cheap and show what the data leave open.
+one. d and g are how unlike the probes are to the corpora: unknown, smooth, and a priori smaller for probes
+similar to the corpora. T is integrated over a grid; at each of its points the rest has a mode (Fisher scoring) and a
+curvature, so that draws of the posterior are cheap and show what the data leave open.
 """
 
 from __future__ import annotations

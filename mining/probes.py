@@ -140,7 +140,7 @@ def gather(
     src_lone, tgt_lone = _places(n_src, lone_src) >= 0, _places(n_tgt, lone_tgt) >= 0
     src_corpus, tgt_corpus = ~src_lone & (src_full < 0), ~tgt_lone & (tgt_full < 0)
     own = (src_full[src] >= 0) & (src_full[src] == tgt_full[tgt])
-    # A plant that meets another plant says nothing about corpus sentences, least of all when the domains differ.
+    # A probe matched with another probe says nothing about corpus sentences, least of all when the domains differ.
     one_corpus = src_corpus[src] != tgt_corpus[tgt]
     return Evidence(
         corpus=scores[src_corpus[src] & tgt_corpus[tgt]],

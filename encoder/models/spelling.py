@@ -1,7 +1,7 @@
 """What a word sounds like: hashed character n-grams of its romanised spelling, shared by all languages and scripts.
 
 Names and loan words are what a new domain brings and a vocabulary has never seen; spelled in Latin letters they look
-alike in any script. A word's n-grams are looked up once a batch, however often the batch has the word.
+the same in any script. A word's n-grams are looked up once a batch, however often the batch has the word.
 """
 
 from __future__ import annotations

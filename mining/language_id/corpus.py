@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mining.errors import InputError
 from mining.language_id.model import load_model, score
-from mining.language_id.sentences import LIKELY, alike, is_known, language_probabilities
+from mining.language_id.sentences import LIKELY, confusable, is_known, language_probabilities
 
 _SURE = 0.8
 _ROUNDS = 30
@@ -42,7 +42,7 @@ def detect(texts: Sequence[str]) -> Detection:
         return Detection("und", 0.0, {})
     shares = _mixture(scores.logits[judged].astype(np.float64)) * judged.sum() / (scores.features != 0).sum()
     alone = dict(sorted(zip(model.languages, shares.tolist(), strict=True), key=lambda share: -share[1]))
-    together = {name: sum(alone.get(other, 0.0) for other in alike(name)) for name in alone}
+    together = {name: sum(alone.get(other, 0.0) for other in confusable(name)) for name in alone}
     language = max(alone, key=lambda name: (together[name], alone[name]))
     written = [text for text, features in zip(texts, scores.features, strict=True) if features != 0]
     right = float(np.mean(language_probabilities(written, language) >= LIKELY))

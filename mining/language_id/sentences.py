@@ -27,7 +27,7 @@ _OTHER_NAMES = {
     "yue": "zh",
 }
 # Languages that cannot be told apart in one sentence count as one.
-_ALIKE = ({"bs", "hr", "sh", "sr"}, {"nn", "no"}, {"id", "ms"})
+_CONFUSABLE = ({"bs", "hr", "sh", "sr"}, {"nn", "no"}, {"id", "ms"})
 
 
 def language_probabilities(sentences: Iterable[str], language: str) -> NDArray[np.float64]:
@@ -51,18 +51,18 @@ def model_version() -> str:
 def is_known(language: str) -> bool:
     """Whether the model knows a language; what it says of others means nothing."""
     model = load_model()
-    return any(known and name in alike(language) for name, known in zip(model.languages, model.known, strict=True))
+    return any(known and name in confusable(language) for name, known in zip(model.languages, model.known, strict=True))
 
 
-def alike(language: str) -> set[str]:
+def confusable(language: str) -> set[str]:
     """The model's names of a language and of those that cannot be told from it."""
     name = _OTHER_NAMES.get(language, language)
-    return next((group for group in _ALIKE if name in group), {name})
+    return next((group for group in _CONFUSABLE if name in group), {name})
 
 
 def log_odds(model: Model, scores: Scores, language: str) -> NDArray[np.float64]:
     """(n,) log odds of `language` and those like it against all others, with its prior."""
-    own = np.isin(model.languages, list(alike(language)))
+    own = np.isin(model.languages, list(confusable(language)))
     if not own.any():
         return np.full(len(scores.logits), -np.inf)
     logits = scores.logits.astype(np.float64)

@@ -162,7 +162,7 @@ def choose_threshold(probabilities: Iterator[pa.ChunkedArray], target: float) ->
 
 
 def _decided(table: pa.Table, threshold: float) -> pa.Table:
-    """Pairs below the threshold get their reason; compared as bins are, so that both count alike."""
+    """Pairs below the threshold get their reason; compared as bins are, so that both give the same counts."""
     low = pc.less(pc.cast(table["probability"], pa.float64()), threshold)
     reason = pc.if_else(pc.and_(pc.is_null(table["reason"]), pc.fill_null(low, False)), UNLIKELY, table["reason"])
     return table.set_column(table.schema.get_field_index("reason"), "reason", reason)

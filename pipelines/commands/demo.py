@@ -12,9 +12,7 @@ from pipelines.runners.quiet import quiet_beam
 
 def command(
     quick: Annotated[bool, typer.Option("--quick", help="Two languages and less training: two minutes.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for everything made; runs/demo or runs/demo-quick unless told.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder. Default: runs/demo, or runs/demo-quick.")] = None,
 ) -> None:
     """Train an encoder, mine real text in ten languages, learn from what was mined; explained step by step.
 

@@ -18,7 +18,7 @@ TrustOption = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the encoder.", show_default=False)
 ]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of each worker; all cores unless told.")]
+ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of each worker; default: all cores.")]
 DtypeOption = Annotated[str, typer.Option(help="Type of stored vectors: float32, or float16 for half the disk.")]
 
 ThresholdFromOption = Annotated[

@@ -12,7 +12,7 @@ from pipelines.datasets import ROWS_PER_SHARD
 if TYPE_CHECKING:
     from pipelines.datasets.manifest import Dataset
 
-_FORMATS = "txt, tsv, bucc, jsonl, parquet, gettext, wet, warc or html; by extension unless told"
+_FORMATS = "txt, tsv, bucc, jsonl, parquet, gettext, wet, warc or html; default: by extension"
 
 
 def command(

@@ -12,7 +12,7 @@ from pipelines.runners.quiet import quiet_beam
 
 def command(
     workdir: Annotated[str, typer.Argument(help="The --work folder of a mine, or the folder of a demo or a loop.")],
-    out: Annotated[str | None, typer.Option(help="Where to write it; WORKDIR/report.html unless told.")] = None,
+    out: Annotated[str | None, typer.Option(help="Where to write it. Default: WORKDIR/report.html.")] = None,
     pairs: Annotated[int, typer.Option(help="Pairs in the page, sampled evenly over score bands.", min=0)] = PAIRS,
 ) -> None:
     """Write everything about the mines of a folder into one HTML page that works offline.

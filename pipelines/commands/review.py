@@ -14,7 +14,7 @@ from pipelines.runners.quiet import quiet_beam
 def command(
     workdir: Annotated[str, typer.Argument(help="The --work folder of a mine.")],
     precision: Annotated[
-        float | None, typer.Option(help="The precision that the threshold shall reach; 0.9, or as before, unless told.")
+        float | None, typer.Option(help="Precision for the threshold to reach. Default: as last time, or 0.9.")
     ] = None,
     sample: Annotated[int, typer.Option(help="Pairs to mark; fixed when the review begins.", min=10)] = 200,
     port: Annotated[int, typer.Option(help="Port of the page on this machine; 0 takes any.", min=0, max=65535)] = 0,

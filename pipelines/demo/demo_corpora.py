@@ -89,14 +89,14 @@ def write_corpora(
 
 
 def _write(folder: Path, language: str, train: list[Pair], probes: list[Pair], side: Side) -> Corpora:
-    torn = folder / "mine" / f"en-{language}"
+    unaligned = folder / "mine" / f"en-{language}"
     corpora = Corpora(
         language,
         train=folder / "seed" / f"en-{language}.tsv",
         probes=folder / "probes" / f"en-{language}.tsv",
-        english=torn / "en.txt",
-        other=torn / f"{language}.txt",
-        gold=torn / "gold.tsv",
+        english=unaligned / "en.txt",
+        other=unaligned / f"{language}.txt",
+        gold=unaligned / "gold.tsv",
         sentences=(len(side.english), len(side.other)),
         pairs=len(train),
         true=len(side.gold),

@@ -14,7 +14,7 @@ class Plan(NamedTuple):
 
     languages: tuple[str, ...]
     seed: tuple[Package, ...]  # their sentences are known bitext
-    mined: tuple[Package, ...]  # their sentences are torn apart and mined
+    mined: tuple[Package, ...]  # their sentences are shuffled, unaligned, and mined
     minutes: float
     epochs: float
     round_precision: float  # of the mined pairs to learn from

@@ -39,8 +39,8 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     console.print(
         "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
         f"directions, score by margin, match. {plan.probes} pairs of the same packages, as a translator might "
-        "make them, were kept out of these files; planted there for the time being they tell which threshold to expect "
-        f"a precision of {100 * plan.precision:.0f}% of."
+        "make them, were kept out of these files; added to them as probes, they tell at which threshold to expect "
+        f"a precision of {100 * plan.precision:.0f}%."
     )
     scores = _mine(plan, place, corpora, console)
     _heading(console, "4. How good are the pairs?")
@@ -81,7 +81,7 @@ def _text(plan: Plan, place: Place, console: Console) -> list[Corpora]:
     corpora = write_corpora(place.folder, known, unmined, plan.probes)
     console.print(
         "Tags and shortcut keys are taken out, and … stands for what a program fills in. The sentences to be mined are "
-        "torn apart into two shuffled files a language; half of either file has no counterpart in the other, and "
+        "unaligned: two shuffled files for each language; half of either file has no counterpart in the other, and "
         "none of it occurs in the known translations."
     )
     show_corpora(corpora, console)
@@ -110,7 +110,7 @@ def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
         f"The surest of the mined pairs, of which {100 * plan.round_precision:.0f}% are right by the estimate, join "
         "the known translations; the true alignment stays unseen. The encoder learns on from both, "
         f"{plan.round_epochs:g} times through, and the same files are mined again. What is right teaches it the words "
-        "of this text. What is wrong and learned looks right to it from now on, which the planted pairs cannot tell: "
+        "of this text. What is wrong and learned looks right to it from now on, which the probe pairs cannot tell: "
         "hence only the surest."
     )
     mined = write_mined(place, scores, plan.round_precision)
@@ -134,7 +134,7 @@ def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console
     refused = ""
     mined = mine_all([job_settings(plan, place, side) for side in corpora])
     for side, pairs in zip(corpora, track(mined, "mining", len(corpora), console=console), strict=True):
-        if isinstance(pairs, InputError):  # one language whose pairs cannot be told apart does not end the demo
+        if isinstance(pairs, InputError):  # one language whose pairs cannot be separated does not end the demo
             refused = f"en-{side.language}: {pairs}"
             console.print(refused, style="yellow", soft_wrap=True, markup=False)
             continue

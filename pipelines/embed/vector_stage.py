@@ -52,7 +52,7 @@ class EmbedSettings(BaseModel):
     out: str = Field(description="the folder of the vectors dataset")
     dtype: Literal["float16", "float32"] = "float32"
     device: str = "auto"
-    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
     trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
 

@@ -1,4 +1,4 @@
-"""A threshold for comparable corpora without gold: probe pairs planted in them, as `mining.calibration` needs it."""
+"""A threshold for comparable corpora without gold: probe pairs added to them, as `mining.calibration` needs it."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ def calibrated_threshold(
     return float(found.curve.threshold[int(np.argmax(f1))])
 
 
-def _joined(corpus: Texts, planted: Texts, rows: Iterable[int]) -> Texts:
-    return Texts(f"{corpus.name} with probes", [*corpus.lines, *(planted.lines[row] for row in rows)], corpus.lang)
+def _joined(corpus: Texts, probes: Texts, rows: Iterable[int]) -> Texts:
+    return Texts(f"{corpus.name} with probes", [*corpus.lines, *(probes.lines[row] for row in rows)], corpus.lang)

@@ -27,7 +27,7 @@ class StsSet(NamedTuple):
     group: str  # STS12 ... STS17, STS22, STS-B, SICK
     first: Texts
     second: Texts
-    gold: np.ndarray  # (pairs,) float64, higher is more alike
+    gold: np.ndarray  # (pairs,) float64, higher is more similar
 
 
 class _Row(NamedTuple):

@@ -20,5 +20,5 @@ class GraphSettings(BaseModel):
     k: int = Field(default=4, ge=1)
     mode: Mode = Field(default="exact", description="faiss proposes approximately; its recall is in the manifest")
     device: str = "auto"
-    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; all cores unless told")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

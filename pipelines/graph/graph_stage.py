@@ -213,7 +213,9 @@ def _require_alike(vectors: list[Dataset]) -> None:
         for key in ("dim", "encoder", "dtype"):
             ours, theirs = (d.manifest.request.configuration[key] for d in (first, other))
             if ours != theirs:
-                raise InputError(f"{first.url} has {key} {ours}, but {other.url} has {key} {theirs}; embed both alike")
+                raise InputError(
+                    f"{first.url} has {key} {ours}, but {other.url} has {key} {theirs}; embed both the same way"
+                )
 
 
 def make_plan(settings: GraphSettings) -> GridPlan:

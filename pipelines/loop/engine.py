@@ -34,7 +34,7 @@ from pipelines.loop.records import (
 from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, trained_path
 from pipelines.loop.stopping import Verdict, judge
 from pipelines.loop.training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
-from pipelines.loop.training_pairs import Harvest, harvest
+from pipelines.loop.training_pairs import TrainingPairs, write_training_pairs
 from pipelines.runners.runner import Runner, require_reachable
 
 BEST, CONTROL = "best", "control"
@@ -61,7 +61,7 @@ class _Trained(NamedTuple):
     start: dict[str, Any] | None
     change: dict[str, Any]
     seed_weight: float = 1.0
-    harvest: Harvest = Harvest()
+    training: TrainingPairs = TrainingPairs()
 
 
 def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: Watcher) -> LoopResult:
@@ -158,7 +158,7 @@ class _Loop:
 
     def _mine(
         self, title: str, number: int, parent: Path, known: Known, of_round: RoundSettings, clock: _Clock
-    ) -> Harvest:
+    ) -> TrainingPairs:
         report = self._reporter(title)
         with clock("prepare"):
             text = self._text(report)
@@ -169,7 +169,7 @@ class _Loop:
         with clock("select"):
             report("select pairs")
             train = round_folder(self._out, number) / "train"
-            return harvest(self._settings, mined, text, known, train, of_round.precision)
+            return write_training_pairs(self._settings, mined, text, known, train, of_round.precision)
 
     def _text(self, report: Callable[[str], None]) -> Text:
         encoder = self._published(round_folder(self._out, 0) / ENCODER, 0)
@@ -209,7 +209,7 @@ class _Loop:
             round=number,
             parent=parent,
             encoder=fingerprint_of(folder / ENCODER),
-            mined=how.harvest.mined,
+            mined=how.training.mined,
             training=trained,
             scores=columns,
             score=deciding_score(self._settings, columns),
@@ -225,7 +225,7 @@ class _Loop:
             objective=plan.objective.model_dump(mode="json"),
             start=plan.start.encoder if plan.start and plan.start.weights else "scratch",
             seed_pairs=drawn.total,
-            mined_pairs=how.harvest.pairs,
+            mined_pairs=how.training.pairs,
             seed_weight=how.seed_weight,
             updates=0,
             examples=0,
@@ -243,7 +243,7 @@ class _Loop:
         corpora: list[dict[str, Any]] = [
             {"path": str(trained_path(self._seed, pair)), "weight": how.seed_weight} for pair in self._settings.pairs
         ]
-        corpora += how.harvest.corpora
+        corpora += how.training.corpora
         more: dict[str, Any] = {} if how.start is None else {"start": how.start}
         plan = training_settings(self._settings, how.change, corpora, how.updates, **more)
         data = plan.data.model_copy(update={"cache": str(self._out / "tokens")})

@@ -15,7 +15,7 @@ from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.seed_bitext import probes_path
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
-from pipelines.mine.probe_pairs import ProbeSide, plant
+from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of
 
@@ -68,7 +68,7 @@ def prepare_text(
         places = [
             ProbeSide(languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}")) for lang in pair.split("-")
         ]
-        probes[pair] = Probes(*plant(path, *places))
+        probes[pair] = Probes(*add_probes(path, *places))
     return Text(languages, probes)
 
 

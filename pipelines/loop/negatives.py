@@ -35,7 +35,7 @@ def hard_negatives(
 ) -> Triples:
     """For each pair the nearest neighbour of its source (`forward`) or target with a margin below the limit.
 
-    `corpus_rows` sentences of the other side are of the corpus; what is numbered higher was planted.
+    `corpus_rows` sentences of the other side are of the corpus; what is numbered higher is a probe.
     """
     ends = ("src_id", "tgt_id") if direction == "forward" else ("tgt_id", "src_id")
     own, partner = (pairs[name].to_numpy().astype(np.int64) for name in ends)

@@ -2,7 +2,7 @@
 
 loop/
   state.json            the configuration, which rounds are finished, why it stopped
-  seed/                 the seed bitext, and the pairs that are kept back to be planted
+  seed/                 the seed bitext, and the probe pairs, which are never trained on
   text/de, text/en ...  sentences of each language, prepared once
   round-0/              encoder/, round.json
   round-1/              vectors/, graph/, pairs/ made by the encoder of round 0, train/, encoder/, round.json

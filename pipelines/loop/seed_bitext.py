@@ -1,4 +1,4 @@
-"""The seed of a loop: a sample of known bitext to train on, and pairs beside it that are only ever planted."""
+"""The seed of a loop: a sample of known bitext to train on, and probe pairs, which are never trained on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def probes_path(folder: Path, pair: str) -> Path:
 def make_seed(
     settings: SeedSettings, pairs: Sequence[str], folder: Path, excluded: frozenset[int], random_seed: int
 ) -> SeedRecord:
-    """Draw the seed once; the pairs of a language pair that are planted are none of those that are trained on."""
+    """Draw the seed once; the probe pairs of a language pair are never trained on."""
     done = read_model(str(folder / RECORD), SeedRecord)
     if done is not None:
         return done
@@ -65,12 +65,12 @@ def make_seed(
         if left < 1:
             raise InputError(
                 f"{pair}: the seed has {left + settings.probes:,} pairs, but {settings.probes:,} of them are to be "
-                "planted; give more seed, or lower seed.probes"
+                "probes; give more seed, or lower seed.probes"
             )
     shares = even_shares(room, settings.pairs)
     for pair, drawn in found.items():
-        planted, rest = drawn[: settings.probes], drawn[settings.probes :]
-        _write(probes_path(folder, pair), planted)
+        probes, rest = drawn[: settings.probes], drawn[settings.probes :]
+        _write(probes_path(folder, pair), probes)
         _write(trained_path(folder, pair), rest[: shares[pair]])
     record = SeedRecord(pairs=shares)
     write_model(str(folder / RECORD), record)
@@ -90,7 +90,7 @@ def even_shares(room: dict[str, int], wanted: int | None) -> dict[str, int]:
 
 
 def seed_keys(folder: Path, pair: str) -> frozenset[tuple[int, int]]:
-    """Both sides of every pair that is trained on or planted, as `exclusion_key`s."""
+    """Both sides of every pair that is trained on or a probe, as `exclusion_key`s."""
     paths = (trained_path(folder, pair), probes_path(folder, pair))
     known = [texts for path in paths if path.stat().st_size for texts in read_seed_pairs(str(path))]
     return frozenset((exclusion_key(source), exclusion_key(target)) for source, target in known)

@@ -26,7 +26,7 @@ from pipelines.mine.thresholding import PROBES
 RECORD = "mined.json"
 
 
-class Harvest(NamedTuple):
+class TrainingPairs(NamedTuple):
     """Corpora for the trainer, and what is said of them in `round.json`."""
 
     mined: tuple[MinedPair, ...] = ()
@@ -38,21 +38,21 @@ class Harvest(NamedTuple):
 
 
 class _Note(BaseModel):
-    """Written when all files of the harvest are there."""
+    """Written when all files of training pairs are there."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mined: tuple[MinedPair, ...]
 
 
-def harvest(
+def write_training_pairs(
     settings: LoopSettings,
     mined: Mapping[str, MinedCorpora],
     text: Text,
     known: Known,
     folder: Path,
     precision: float,
-) -> Harvest:
+) -> TrainingPairs:
     """Select pairs and write them to `folder`, unless that was done."""
     note = read_model(str(folder / RECORD), _Note)
     if note is None:
@@ -66,7 +66,7 @@ def harvest(
             found.append(_describe(settings, pair, mined[pair], selection, precision, negatives))
         note = _Note(mined=tuple(found))
         write_model(str(folder / RECORD), note)
-    return Harvest(note.mined, tuple(corpus for pair in note.mined for corpus in _corpora(folder, pair)))
+    return TrainingPairs(note.mined, tuple(corpus for pair in note.mined for corpus in _corpora(folder, pair)))
 
 
 def pairs_path(folder: Path, pair: str) -> Path:

@@ -21,8 +21,8 @@ from pipelines.graph.graph_stage import build_graph, graph_request
 from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
-from pipelines.mine.probe_pairs import ProbeSide, plant
-from pipelines.mine.shipped_probes import plant_shipped
+from pipelines.mine.probe_pairs import ProbeSide, add_probes
+from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
 
@@ -78,8 +78,8 @@ def _embed_sides(
         side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
     if settings.seed is not None:
         content = content_hash(settings.seed)
-        planted = plant(settings.seed, *(_probe_side(settings.work, side, content) for side in sides))
-        for side, probes in zip(sides, planted, strict=True):
+        probes_of = add_probes(settings.seed, *(_probe_side(settings.work, side, content) for side in sides))
+        for side, probes in zip(sides, probes_of, strict=True):
             side.sentences.append(probes)
     for side in sides:
         for sentences in side.sentences:
@@ -87,17 +87,17 @@ def _embed_sides(
             request = _embed_settings(settings, sentences, runner)
             side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
     if settings.wants_shipped_probes:
-        _plant_shipped(settings, sides, encoder, runner)
+        _add_shipped_probes(settings, sides, encoder, runner)
 
 
-def _plant_shipped(settings: JobSettings, sides: list[_Side], encoder: Encoder, runner: Runner | None) -> None:
+def _add_shipped_probes(settings: JobSettings, sides: list[_Side], encoder: Encoder, runner: Runner | None) -> None:
     """Behind each corpus the probe vectors that come with the encoder."""
     content = default.probes_fingerprint()
     request = _embed_settings(settings, sides[0].sentences[0], runner)
     source, target = (_probe_side(settings.work, side, content) for side in sides)
-    for side, planted in zip(sides, plant_shipped(source, target, facts_of(encoder), request), strict=True):
-        side.sentences.append(planted.sentences)
-        side.vectors.append(planted.vectors)
+    for side, probes in zip(sides, add_shipped_probes(source, target, facts_of(encoder), request), strict=True):
+        side.sentences.append(probes.sentences)
+        side.vectors.append(probes.vectors)
 
 
 def _probe_side(work: str, side: _Side, content: str) -> ProbeSide:

@@ -34,7 +34,7 @@ def fill_in_languages(tree: dict[str, Any]) -> dict[str, str]:
 def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     """The margin, probes and threshold that suit the default encoder, where it is used; returns notes for a person.
 
-    Its probe vectors are planted whatever the threshold, so that another choice finds the same graph. The distance
+    Its probe vectors are added whatever the threshold, so that another choice finds the same graph. The distance
     margin is ahead of the ratio on every development set (docs/results.md).
     """
     from encoder import default

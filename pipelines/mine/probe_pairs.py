@@ -1,4 +1,4 @@
-"""Probe pairs planted behind the corpora: sentences datasets whose ids continue those of the corpus."""
+"""Probe pairs behind the corpora: sentences datasets whose ids continue those of the corpus."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class ProbeSide(NamedTuple):
     out: str
 
 
-def plant(url: str, source: ProbeSide, target: ProbeSide) -> tuple[Dataset, Dataset]:
-    """The sentences that are planted, as datasets to embed and mine behind the corpora.
+def add_probes(url: str, source: ProbeSide, target: ProbeSide) -> tuple[Dataset, Dataset]:
+    """The probe sentences, as datasets to embed and mine behind the corpora.
 
     Their `line` is that of the seed pair, so that the two together are the plan (`read_plan`).
     """
@@ -85,7 +85,7 @@ class StoredPlan(NamedTuple):
 
 
 def read_plan(source: list[str], target: list[str]) -> StoredPlan:
-    """The plan that `plant` stored, from the sentences of each side: corpus, probes."""
+    """The plan that `add_probes` stored, from the sentences of each side: corpus, probes."""
     sizes, lines = [], []
     for urls in (source, target):
         corpus, probes = (open_dataset(url, "sentences") for url in urls)

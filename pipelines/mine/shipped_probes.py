@@ -1,4 +1,4 @@
-"""Probe pairs that come with the default encoder, as vectors: planted like seed pairs, but without text."""
+"""Probe pairs that come with the default encoder, as vectors: used like seed pairs, but without text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pipelines.mine.job_defaults import FEWEST
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 
 
-class Planted(NamedTuple):
+class ShippedProbes(NamedTuple):
     """The probes behind one corpus."""
 
     sentences: Dataset
     vectors: Dataset
 
 
-def plant_shipped(
+def add_shipped_probes(
     source: ProbeSide, target: ProbeSide, facts: EncoderFacts, embed: EmbedSettings
-) -> tuple[Planted, Planted]:
-    """Plant the probe vectors of the default encoder for these two languages; another encoder is refused."""
+) -> tuple[ShippedProbes, ShippedProbes]:
+    """Add the probe vectors of the default encoder for these two languages; another encoder is refused."""
     probes = default.probes(source.lang, target.lang, encoder=facts.fingerprint)
     count = len(probes.source)
     if count < FEWEST:
@@ -36,11 +36,11 @@ def plant_shipped(
         )
     plan = plan_probes(count)
     origin = Input(role=SEED, name=f"probe vectors of {default.card().name}", fingerprint=default.probes_fingerprint())
-    planted = []
+    added = []
     for number, (side, rows, vectors) in enumerate(
         ((source, plan.sources(), probes.source), (target, plan.targets(), probes.target))
     ):
         sentences = write_probes(origin, side, number, rows, [""] * count)
         request = embed.model_copy(update={"sentences": sentences.url, "out": f"{sentences.url}-vectors"})
-        planted.append(Planted(sentences, store_vectors(request, facts, np.asarray(vectors)[rows])))
-    return planted[0], planted[1]
+        added.append(ShippedProbes(sentences, store_vectors(request, facts, np.asarray(vectors)[rows])))
+    return added[0], added[1]

@@ -89,7 +89,7 @@ class Plan(BaseModel):
 
 
 class Total(BaseModel):
-    """How many shards there will be, for who watches the progress."""
+    """How many shards there will be, for the progress display."""
 
     shards: int
 

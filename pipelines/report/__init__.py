@@ -8,7 +8,7 @@ PAIRS = 20_000  # in the file, over all mines; about 4 MB of text
 
 
 def write_report(workdir: str, out: str | None = None, pairs: int = PAIRS) -> str:
-    """Write the report of a work folder, a demo or a loop; returns where it is: `report.html` in it unless told."""
+    """Write the report of a work folder, a demo or a loop; returns its path, by default `report.html` in the folder."""
     from markupsafe import Markup
 
     from mining.files import atomic_text

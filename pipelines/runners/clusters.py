@@ -137,7 +137,7 @@ class DataflowSettings(BaseModel):
 
 # What Beam says when it cannot start a job server of its own, and what that means.
 _NO_JOB_SERVER = {
-    "Unable to fetch remote job server jar": "Beam's job server for this version is not to be had from Maven Central",
+    "Unable to fetch remote job server jar": "Beam's job server for this version cannot be fetched from Maven Central",
     "Unable to parse jar URL": "there is no such job server file",
     "Java must be installed": "Beam's job server needs Java, which is not installed here",
     "Java is not correctly installed": "Beam's job server needs Java, and there is none in JAVA_HOME",
@@ -159,7 +159,7 @@ def run_on_cluster(transform: beam.PTransform, settings: ClusterSettings) -> Non
 
 @contextmanager
 def _job_server_errors(settings: ClusterSettings) -> Iterator[None]:
-    """Beam starts a job server in Java unless told of one; what it lacks for that becomes a sentence."""
+    """Beam starts a Java job server unless given the address of one; what is missing for that becomes one sentence."""
     try:
         yield
     except (RuntimeError, ValueError) as error:

@@ -30,7 +30,7 @@ class RunnerSettings(BaseModel):
 
     name: Literal["local"] = "local"
     processes: int | None = Field(
-        default=None, ge=1, description="local worker processes; at most one for each core unless told"
+        default=None, ge=1, description="local worker processes; default: at most one for each core"
     )
 
 

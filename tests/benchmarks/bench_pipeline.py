@@ -1,6 +1,6 @@
 """Prepare and embed on the local runner against the same functions in a plain loop, and what memory they take.
 
-`python -m tests.benchmarks pipeline`; sizes from the environment: TWINLODE_BENCH_SENTENCES (1,000,000 unless told).
+`python -m tests.benchmarks pipeline`; sizes from the environment: TWINLODE_BENCH_SENTENCES (default: 1,000,000).
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Cluster:
             "taskmanager.memory.managed.size": "256m",
             "taskmanager.memory.network.min": "256m",
             "taskmanager.memory.network.max": "256m",
-            # 512 for each of a batch job's exchanges unless told.
+            # The default is 512 for each of a batch job's exchanges.
             "taskmanager.network.sort-shuffle.min-buffers": 64,
             "io.tmp.dirs": self._folder,
             "classloader.resolve-order": "parent-first",

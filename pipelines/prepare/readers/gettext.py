@@ -16,7 +16,7 @@ DEFAULT_SIDE = "msgstr"
 
 
 def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
-    """`settings.column` "msgstr" (unless told) or "msgid"; `ref` is the message context or its first occurrence.
+    """`settings.column` "msgstr" (default) or "msgid"; `ref` is the message context or its first occurrence.
 
     `line` is that of the entry (.mo files, which have no lines: its number). Fuzzy and missing translations count as
     untranslated, and a message of several lines becomes one sentence.

@@ -14,7 +14,7 @@ _BAD: dict[str, object] = {}  # stands for a line that is no JSON object
 
 
 def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
-    """The field `settings.column` ("text" unless told) of each object; an object without it counts as no_column."""
+    """The field `settings.column` (default: "text") of each object; an object without it counts as no_column."""
     field = settings.column or DEFAULT_FIELD
 
     def parse(lines: list[str | None], first: int, dropped: Counter[str]) -> Batch:

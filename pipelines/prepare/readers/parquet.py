@@ -17,7 +17,7 @@ BATCH_ROWS = 8192
 
 
 def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
-    """The column `settings.column` ("text" unless told); `line` is the row number, a null counts as empty."""
+    """The column `settings.column` (default: "text"); `line` is the row number, a null counts as empty."""
     column = settings.column or DEFAULT_COLUMN
     wanted = [column] if settings.ref_column is None else [column, settings.ref_column]
     with open_binary(block.url) as stream:

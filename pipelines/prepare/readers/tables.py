@@ -10,7 +10,7 @@ from pipelines.prepare.readers.lines import read_lines
 
 
 def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
-    """The column `settings.column` (the first unless told) of each line, named by `settings.ref_column`."""
+    """The column `settings.column` (default: the first) of each line, named by `settings.ref_column`."""
     column = column_number(settings.column, 1, "column")
     ref = None if settings.ref_column is None else column_number(settings.ref_column, 1, "ref_column")
     return _read(block, settings, column, ref, -1)

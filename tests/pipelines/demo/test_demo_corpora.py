@@ -53,10 +53,10 @@ def test_files_share_no_sentence_and_are_not_rewritten(tmp_path: Path) -> None:
     known = {identity(line.split("\t")[0]) for c in (german, french) for line in lines(c.train)}
     assert len(known) == 40
     for corpora in (german, french):
-        planted = {identity(line.split("\t")[0]) for line in lines(corpora.probes)}
-        assert len(planted) == 5
-        assert not (known | planted) & {identity(line) for line in lines(corpora.english)}
-        assert not known & planted
+        probes = {identity(line.split("\t")[0]) for line in lines(corpora.probes)}
+        assert len(probes) == 5
+        assert not (known | probes) & {identity(line) for line in lines(corpora.english)}
+        assert not known & probes
     dates = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.t*")}
     write()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.t*")} == dates

@@ -1,4 +1,4 @@
-"""Everything of ours is told apart, and what is not ours is refused."""
+"""Every kind of our own files is recognised, and what is not ours is refused."""
 
 import json
 import shutil

@@ -30,16 +30,16 @@ def lines(path: Path) -> list[list[str]]:
 def test_evenly_and_apart(settings: SeedSettings, tmp_path: Path) -> None:
     folder = tmp_path / "seed"
     record = make_seed(settings, PAIRS, folder, frozenset({exclusion_key("EN WORD5")}), 0)
-    assert record.pairs == {"de-en": 140, "fr-en": 120}  # fr has 200 and no more: 81 of 201 are planted or excluded
+    assert record.pairs == {"de-en": 140, "fr-en": 120}  # fr has 200 and no more: 81 of 201 are probes or excluded
     for pair in PAIRS:
-        trained, planted = lines(trained_path(folder, pair)), lines(probes_path(folder, pair))
-        assert (len(trained), len(planted)) == (record.pairs[pair], 80)
+        trained, probes = lines(trained_path(folder, pair)), lines(probes_path(folder, pair))
+        assert (len(trained), len(probes)) == (record.pairs[pair], 80)
         source, target = pair.split("-")
         assert all(
             one.startswith((source, "alle", "tous")) and other.startswith((target, "all")) for one, other in trained
         )
-        everything = [text for texts in (*trained, *planted) for text in texts]
-        assert len(set(everything)) == len(everything)  # no sentence twice, planted or trained
+        everything = [text for texts in (*trained, *probes) for text in texts]
+        assert len(set(everything)) == len(everything)  # no sentence twice, probe or trained
         assert "en word5" not in everything
         assert len(seed_keys(folder, pair)) == record.pairs[pair] + 80
 
@@ -57,13 +57,13 @@ def test_weights_say_how_often(settings: SeedSettings, tmp_path: Path) -> None:
         update={"corpora": (heavy.model_copy(update={"weight": 1e-9}), light), "pairs": 4, "probes": 80}
     )
     make_seed(weighed, PAIRS, tmp_path / "seed", frozenset(), 0)
-    planted = lines(probes_path(tmp_path / "seed", "de-en"))
-    assert planted[0] == ["alle drei", "all three"]  # first of all that were drawn
+    probes = lines(probes_path(tmp_path / "seed", "de-en"))
+    assert probes[0] == ["alle drei", "all three"]  # first of all that were drawn
 
 
 def test_too_little_seed(settings: SeedSettings, tmp_path: Path) -> None:
     greedy = settings.model_copy(update={"probes": 250})
-    with pytest.raises(InputError, match="fr-en: the seed has 201 pairs, but 250 of them are to be planted"):
+    with pytest.raises(InputError, match="fr-en: the seed has 201 pairs, but 250 of them are to be probes"):
         make_seed(greedy, PAIRS, tmp_path / "seed", frozenset(), 0)
     assert not (tmp_path / "seed").exists()
 

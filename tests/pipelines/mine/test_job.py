@@ -394,7 +394,7 @@ def test_work_folder_of_another_configuration_says_what_changed(
         embed(vectors)
     embed(vectors.model_copy(update={"out": str(tmp_path / "vectors")}))
     mixed = GraphSettings(source=[f"{whole.target.url}-vectors"], target=[str(tmp_path / "vectors")], out="nowhere")
-    with pytest.raises(InputError, match=r"tgt-vectors has dim 16, but .*/vectors has dim 8; embed both alike"):
+    with pytest.raises(InputError, match=r"tgt-vectors has dim 16, but .*/vectors has dim 8; embed both the same way"):
         build_graph(mixed)
     with pytest.raises(InputError, match="was made from other sentences"):
         mine(settings(whole, tmp_path / "pairs", source=[whole.target.url]))

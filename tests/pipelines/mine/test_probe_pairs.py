@@ -9,7 +9,7 @@ import pytest
 
 from mining.errors import InputError
 from mining.probes import plan_probes
-from pipelines.mine.probe_pairs import ProbeSide, plant, read_plan, read_seed_pairs
+from pipelines.mine.probe_pairs import ProbeSide, add_probes, read_plan, read_seed_pairs
 from tests.pipelines.works import write_sentences
 
 
@@ -21,7 +21,7 @@ def test_the_plan_is_stored_and_read(tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     pairs = [f"quelle {i}\tsource {i}" for i in range(90)]
     seed.write_text("\n".join([*pairs[:10], *pairs[:10], *pairs[10:]]) + "\n")  # ten lines twice
-    source, target = plant(
+    source, target = add_probes(
         str(seed), ProbeSide(corpora[0], "de", f"{tmp_path}/p"), ProbeSide(corpora[1], "en", f"{tmp_path}/q")
     )
     plan = read_plan([corpora[0].url, source.url], [corpora[1].url, target.url])

@@ -1,8 +1,8 @@
-"""Text for the loop's experiment: `python -m tests.benchmarks.torn ../shared/data runs/torn`, then `twinlode loop`.
+"""Text for the loop's experiment: `python -m tests.benchmarks.unaligned ../shared/data runs/unaligned`.
 
-Parallel text is torn apart: `pool/` keeps a small part of it whole, as seed; of the rest, the sides go to one shuffled
-file a language (`torn.de` ..., BUCC's form), a quarter of each side without its counterpart. The alignment goes to
-`torn-de-en.gold`, which the loop only uses to say how right it was. Nothing in the files is also in the pool.
+`pool/` keeps a small part of parallel text whole, as seed; the sides of the rest go, unaligned, to one shuffled file a
+language (`unaligned.de` ..., BUCC's form), a quarter of each side without its counterpart. The alignment goes to
+`unaligned-de-en.gold`, which the loop only uses to say how right it was. Nothing in the files is also in the pool.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from encoder.data.readers import Group, read_groups
 from mining.files import atomic_text, iterate_lines
 
 LANGUAGES = ("de", "fr", "es", "zh", "ru", "cs")
-# Groups to tear from each file, so that no domain drowns the others.
+# Groups to take from each file, so that no domain drowns the others.
 QUOTAS = {
     "nway/europarl7.jsonl.xz": 10_000,
     "nway/multi30k.jsonl.xz": 3_000,
@@ -34,8 +34,8 @@ QUOTAS = {
     **{f"mdn/en-{lang}.tsv.xz": 2_000 for lang in ("fr", "es", "ru", "zh")},
     "k8s/en-zh.tsv.xz": 5_000,
 }
-POOL = 0.35  # as many groups again, of what is torn, stay whole
-LONE = 0.25  # of what is torn, without counterpart
+POOL = 0.35  # as many groups again, of what is to be mined, stay whole
+LONE = 0.25  # of what is to be mined, without counterpart
 Texts = dict[str, str]
 
 
@@ -56,25 +56,25 @@ def groups(path: Path) -> Iterator[Texts]:
     return iter(sorted(found, key=lambda texts: chance(texts["en"], 1)))
 
 
-def tear(data: Path, out: Path) -> None:
+def make(data: Path, out: Path) -> None:
     pool: list[Texts] = []
-    torn: list[Texts] = []
+    unaligned: list[Texts] = []
     for name, quota in QUOTAS.items():
         found = list(groups(data / "train" / name))
         cut = min(int(POOL * quota), int(len(found) * POOL / (1 + POOL)))
         pool += found[:cut]
-        torn += found[cut : cut + quota]
+        unaligned += found[cut : cut + quota]
     for lang in LANGUAGES:
         with atomic_text(str(out / "pool" / f"{lang}-en.tsv")) as stream:
             stream.writelines(f"{texts[lang]}\t{texts['en']}\n" for texts in pool if lang in texts)
     known = {exclusion_key(text) for texts in pool for text in texts.values()}
-    write_torn(out, [{k: v for k, v in texts.items() if exclusion_key(v) not in known} for texts in torn])
+    write_unaligned(out, [{k: v for k, v in texts.items() if exclusion_key(v) not in known} for texts in unaligned])
     write_documents(data, out)
 
 
-def write_torn(out: Path, torn: list[Texts]) -> None:
+def write_unaligned(out: Path, unaligned: list[Texts]) -> None:
     ids: dict[str, dict[str, str]] = {"en": {}, **{lang: {} for lang in LANGUAGES}}
-    for texts in torn:
+    for texts in unaligned:
         for lang, text in texts.items():
             if lang in ids and chance(text, 2) > LONE:
                 ids[lang].setdefault(text, "")
@@ -82,11 +82,11 @@ def write_torn(out: Path, torn: list[Texts]) -> None:
         shuffled = sorted(sentences)
         random.Random(lang).shuffle(shuffled)
         ids[lang] = {text: f"{lang}-{number:09d}" for number, text in enumerate(shuffled, 1)}
-        with atomic_text(str(out / f"torn.{lang}")) as stream:
+        with atomic_text(str(out / f"unaligned.{lang}")) as stream:
             stream.writelines(f"{id_}\t{text}\n" for text, id_ in ids[lang].items())
     for lang in LANGUAGES:
-        pairs = {(texts.get(lang, ""), texts.get("en", "")) for texts in torn}
-        with atomic_text(str(out / f"torn-{lang}-en.gold")) as stream:
+        pairs = {(texts.get(lang, ""), texts.get("en", "")) for texts in unaligned}
+        with atomic_text(str(out / f"unaligned-{lang}-en.gold")) as stream:
             lines = sorted(f"{ids[lang][a]}\t{ids['en'][b]}\n" for a, b in pairs if a in ids[lang] and b in ids["en"])
             stream.writelines(lines)
             print(f"{lang}: {len(ids[lang]):,} sentences, {len(lines):,} pairs with the {len(ids['en']):,} in English")
@@ -106,4 +106,4 @@ def write_documents(data: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    tear(Path(sys.argv[1]), Path(sys.argv[2]))
+    make(Path(sys.argv[1]), Path(sys.argv[2]))
