@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,8 +22,6 @@ from pipelines.runners.quiet import quiet_beam
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipelines.datasets.manifest import Counters
-    from pipelines.mine.job import JobResult
 
 SIDES = ("source", "target")
 OPTIONS = {
@@ -93,6 +90,7 @@ def command(
 
     from mining.errors import InputError
     from mining.paths import expand
+    from pipelines.commands.mine_summary import summarise
     from pipelines.commands.places import check_places, require_folder
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
@@ -127,7 +125,7 @@ def command(
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
-    _summarise(result, written, out)
+    summarise(result, written, out, settings.work)
 
 
 def _say_what_is_filled_in(languages: dict[str, str], notes: list[str], console: Console) -> None:
@@ -152,53 +150,6 @@ def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
         raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
     kept = {at: value for at, value in chosen.items() if at != "threshold.precision"}
     return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
-
-
-def _summarise(result: JobResult, written: int, out: str) -> None:
-    from rich.console import Console
-
-    from pipelines.mine.score_curve import ScoreCurve
-
-    counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
-    graph = result.graph.manifest.measures
-    rows = [
-        *sentence_rows("source", result.source.manifest.counters),
-        *sentence_rows("target", result.target.manifest.counters),
-        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
-        ("matched pairs", f"{counters.rows_in:,}"),
-        *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
-        *known_measures(measures),
-        (f"pairs in {out}", f"{written:,}"),
-    ]
-    show("mined", rows)
-    curve = ScoreCurve.read(result.pairs.url)
-    if curve is not None and curve.warning:
-        warning = f"the precision of these pairs is not known: {curve.warning}"
-        Console(stderr=True).print(f"note: {warning}", style="yellow", highlight=False, markup=False)
-
-
-def sentence_rows(side: str, counters: Counters) -> Iterator[tuple[str, str]]:
-    """How many sentences of a side are mined, and why others are not."""
-    yield f"{side} sentences", f"{counters.kept:,}"
-    for reason, count in sorted(counters.dropped.items(), key=lambda item: -item[1]):
-        yield f"{side} dropped: {reason.replace('_', ' ')}", f"{count:,}"
-
-
-def known_measures(measures: dict[str, float]) -> Iterator[tuple[str, str]]:
-    """What is known of the pairs, as a person reads it; nothing that is not known."""
-    basis = "estimated " if "precision_low" in measures else ""
-    interval = f" ({measures['precision_low']:.0%} to {measures['precision_high']:.0%})" if basis else ""
-    if "threshold" in measures:
-        yield "threshold", f"{measures['threshold']:.4f}"
-    if "precision" in measures:
-        yield f"{basis}precision", f"{measures['precision']:.1%}{interval}"
-    elif basis:
-        yield "estimated precision", f"not known{interval}"
-    for name in ("recall", "f1"):
-        if name in measures:
-            yield f"{basis}{name}", f"{measures[name]:.1%}"
-    if "true_pairs" in measures:
-        yield "estimated true pairs", f"{measures['true_pairs']:,.0f}"
 
 
 def show(title: str, rows: list[tuple[str, str]]) -> None:

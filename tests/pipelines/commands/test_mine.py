@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.commands.mine import known_measures, sentence_rows
+from pipelines.commands.mine_summary import known_measures, sentence_rows
 from pipelines.datasets.manifest import Counters
 
 

@@ -13,6 +13,7 @@ from encoder.default.language_card import CARD, Card, Figure
 from encoder.default.probe_vectors import PROBES, ProbeVectors, write_probes
 from mining.errors import InputError
 from pipelines.cli import app
+from pipelines.commands.mine_summary import examples
 from pipelines.datasets.manifest import open_dataset
 from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
 from tests.encoder.fixtures import WORDS
@@ -106,7 +107,13 @@ def test_two_files_and_an_output_are_enough(installed: Path, tmp_path: Path, mon
     made_up = ["--lang-filter", "assume", "--filters", "none"]  # made-up words are in no language
     result = CliRunner().invoke(app, [*short, *made_up, "--precision", "0.5"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
+    assert "twinlode report pairs.work" in result.output
     pairs = open_dataset("pairs.work/pairs", "pairs")
+    shown = list(examples(pairs, 3))
+    lines = Path("pairs.tsv").read_text().splitlines()
+    assert [f"{source}\t{target}" for _, source, target in shown] == [
+        lines[row].split("\t", 1)[1] for row in (0, (len(lines) - 1) // 2, len(lines) - 1)
+    ]
     assert 0 < pairs.rows == len(Path("pairs.tsv").read_text().splitlines())
     assert pairs.manifest.request.configuration["margin"] == "distance"
     assert pairs.manifest.counters.dropped["probe_pairs"] > 0

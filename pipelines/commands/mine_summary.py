@@ -1,0 +1,77 @@
+"""What `mine` tells at its end: a table, some pairs over the range of scores, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+
+from pipelines.commands.mine import show
+from pipelines.datasets.manifest import Counters, Dataset
+from pipelines.mine.job import JobResult
+from pipelines.mine.pair_shards import read_pair_shard
+from pipelines.mine.score_curve import ScoreCurve
+
+EXAMPLES = 10
+
+
+def summarise(result: JobResult, written: int, out: str, work: str) -> None:
+    """Show what came out of a mine; `work` is its work folder."""
+    counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
+    graph = result.graph.manifest.measures
+    rows = [
+        *sentence_rows("source", result.source.manifest.counters),
+        *sentence_rows("target", result.target.manifest.counters),
+        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
+        ("matched pairs", f"{counters.rows_in:,}"),
+        *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
+        *known_measures(measures),
+        (f"pairs in {out}", f"{written:,}"),
+    ]
+    show("mined", rows)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    curve = ScoreCurve.read(result.pairs.url)
+    if curve is not None and curve.warning:
+        warning = f"the precision of these pairs is not known: {curve.warning}"
+        console.print(f"note: {warning}", style="yellow", markup=False)
+    for score, source, target in examples(result.pairs):
+        console.print(f"{score:.4f}  {source}\n        {target}", markup=False)
+    console.print(f"next: twinlode report {work}  (everything on one page)", markup=False)
+    console.print(f"      twinlode review {work}  (judge a sample, get a threshold)", markup=False)
+
+
+def examples(pairs: Dataset, count: int = EXAMPLES) -> Iterator[tuple[float, str, str]]:
+    """Pairs from the best score to the lowest that was kept, evenly by rank."""
+    wanted = np.unique(np.linspace(0, pairs.rows - 1, count).round().astype(int)) if pairs.rows else np.empty(0, int)
+    first = 0
+    for shard in pairs.shards:
+        here = wanted[(wanted >= first) & (wanted < first + shard.rows)] - first
+        if len(here):
+            table = read_pair_shard(pairs, shard).select(["score", "src_text", "tgt_text"]).take(here)
+            yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
+        first += shard.rows
+
+
+def sentence_rows(side: str, counters: Counters) -> Iterator[tuple[str, str]]:
+    """How many sentences of a side are mined, and why others are not."""
+    yield f"{side} sentences", f"{counters.kept:,}"
+    for reason, count in sorted(counters.dropped.items(), key=lambda item: -item[1]):
+        yield f"{side} dropped: {reason.replace('_', ' ')}", f"{count:,}"
+
+
+def known_measures(measures: dict[str, float]) -> Iterator[tuple[str, str]]:
+    """What is known of the pairs, as a person reads it; nothing that is not known."""
+    basis = "estimated " if "precision_low" in measures else ""
+    interval = f" ({measures['precision_low']:.0%} to {measures['precision_high']:.0%})" if basis else ""
+    if "threshold" in measures:
+        yield "threshold", f"{measures['threshold']:.4f}"
+    if "precision" in measures:
+        yield f"{basis}precision", f"{measures['precision']:.1%}{interval}"
+    elif basis:
+        yield "estimated precision", f"not known{interval}"
+    for name in ("recall", "f1"):
+        if name in measures:
+            yield f"{basis}{name}", f"{measures[name]:.1%}"
+    if "true_pairs" in measures:
+        yield "estimated true pairs", f"{measures['true_pairs']:,.0f}"
