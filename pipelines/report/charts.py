@@ -246,8 +246,8 @@ def _dashes(names: list[str]) -> alt.StrokeDash:
 
 def _legend(names: list[str]) -> alt.Legend:
     """All names above the chart, in as many rows as they take; Vega by itself would cut off what is too wide."""
-    widest = max(map(len, names), default=1)
-    columns = max(1, _LEGEND_WIDTH // (26 + 7 * widest))
+    takes = [26 + 6.5 * len(name) for name in names]
+    columns = len(names) if sum(takes) <= _LEGEND_WIDTH else max(1, int(_LEGEND_WIDTH // max(takes)))
     return alt.Legend(
         orient="top", columns=columns, labelLimit=240, symbolLimit=0, symbolOpacity=1, symbolType="square"
     )
