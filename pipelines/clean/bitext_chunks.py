@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from encoder.settings import Settings
 from mining.errors import InputError
-from mining.files import readable_lines
+from mining.files import open_binary, readable_lines
 from mining.pair_formats import Format, format_of, moses_urls, read_pairs
 
 CHUNK = 8192  # rows: their graph is a second's work, and neighbours enough for a margin
@@ -41,7 +42,7 @@ class BitextSettings(Settings):
 
     @property
     def kind(self) -> Format:
-        return self.format or format_of(self.path)
+        return self.format or (Format.MOSES if _is_zip(self.path) else format_of(self.path))
 
 
 class Row(NamedTuple):
@@ -137,7 +138,8 @@ def _moses(settings: BitextSettings) -> Iterator[Row]:
     if not settings.src_lang or not settings.tgt_lang:
         raise InputError(f"{settings.path}: a Moses pair needs both languages (--src-lang and --tgt-lang)")
     end = object()
-    sides = (readable_lines(url) for url in moses_urls(settings.path, settings.src_lang, settings.tgt_lang))
+    files = _zipped if _is_zip(settings.path) else moses_urls
+    sides = (readable_lines(url) for url in files(settings.path, settings.src_lang, settings.tgt_lang))
     for source, target in zip_longest(*sides, fillvalue=end):
         if source is end or target is end:
             yield Row(None, None, None, "other side missing")
@@ -145,6 +147,26 @@ def _moses(settings: BitextSettings) -> Iterator[Row]:
             yield Row(None, None, None, "not UTF-8")
         else:
             yield _pair(source, target, None)
+
+
+def _is_zip(path: str) -> bool:
+    return path.lower().endswith(".zip")
+
+
+def _zipped(path: str, src_lang: str, tgt_lang: str) -> tuple[str, str]:
+    """The two text files of a zip as OPUS gives them: `Corpus.de-en.de` and `Corpus.de-en.en`, among others."""
+    with open_binary(path) as stream:
+        try:
+            names = zipfile.ZipFile(stream).namelist()
+        except zipfile.BadZipFile:
+            raise InputError(f"{path}: not a zip file, or a damaged one") from None
+    found = []
+    for lang in (src_lang, tgt_lang):
+        fitting = [name for name in names if name.endswith(f".{lang}")]
+        if len(fitting) != 1:
+            raise InputError(f"{path}: {len(fitting)} files in it end with .{lang}, where one is needed")
+        found.append(f"zip://{fitting[0]}::{path}")
+    return found[0], found[1]
 
 
 def _pair(source: Any, target: Any, record: str | None) -> Row:

@@ -36,6 +36,7 @@ OPTIONS = {
     "mode": key("mode"),
     "margin": key("margin"),
     "retrieval": key("retrieval"),
+    "rescore": key("rescore"),
     "format": key(*(f"{side}.read.format" for side in SIDES)),
     "column": key(*(f"{side}.read.column" for side in SIDES)),
     "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),

@@ -20,6 +20,7 @@ from pipelines.evaluation.classify import Classify
 from pipelines.evaluation.document_alignment import Documents
 from pipelines.evaluation.hubness import HubnessOfSpace
 from pipelines.evaluation.langid_probe import LangidProbe
+from pipelines.evaluation.noise import NoiseInBitext
 from pipelines.evaluation.paws import PawsX
 from pipelines.evaluation.purity import PurityOfClusters
 from pipelines.evaluation.questions import QuestionRetrieval
@@ -42,7 +43,8 @@ Entry = Annotated[
     | PawsX
     | HubnessOfSpace
     | Align
-    | Documents,
+    | Documents
+    | NoiseInBitext,
     Field(discriminator="benchmark"),
 ]
 NAMES = (
@@ -59,6 +61,7 @@ NAMES = (
     "hubness",
     "align",
     "documents",
+    "noise",
 )
 
 

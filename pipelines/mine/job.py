@@ -22,6 +22,7 @@ from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
+from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
@@ -150,6 +151,7 @@ def _mine_settings(settings: JobSettings, graph: Dataset, source: _Side, target:
         retrieval=settings.retrieval,
         threshold=settings.threshold,
         filters=settings.filters,
+        rescore=rescoring(settings, graph),
         rows_per_shard=settings.rows_per_shard,
     )
     return asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})

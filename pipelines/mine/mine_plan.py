@@ -90,7 +90,7 @@ def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
     configuration = settings.model_dump(
         mode="json",
         exclude={"graph": True, "source": True, "target": True, "out": True, "one_worker_edges": True}
-        | {"threshold": {"gold"}},  # which is an input: its content decides
+        | {"threshold": {"gold"}, "rescore": {"encoder", "classifier"}},  # whose content decides, not their place
     )
     versions = {"mine": VERSION}
     if settings.filters.language is not None:

@@ -45,6 +45,16 @@ class ThresholdSettings(BaseModel):
         return self
 
 
+class RescoreSettings(BaseModel):
+    """Score candidates by a pair classifier before they are matched."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    encoder: str = Field(description="the encoder of the vectors, for vectors of words")
+    classifier: str = Field(description="the folder of its pair classifier")
+    version: str = Field(description="a hash of the classifier")
+
+
 class MineSettings(BaseModel):
     """Which graph and sentences, and how pairs are chosen; everything but `one_worker_edges` decides the result."""
 
@@ -58,6 +68,7 @@ class MineSettings(BaseModel):
     retrieval: Retrieval = Retrieval.max
     threshold: ThresholdSettings = ThresholdSettings()
     filters: FilterSettings = FilterSettings()
+    rescore: RescoreSettings | None = None
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
     one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
 
@@ -65,6 +76,8 @@ class MineSettings(BaseModel):
     def _probes(self) -> MineSettings:
         if self.threshold.precision is not None and len(self.source) + len(self.target) < 4:
             raise ValueError("a target precision needs probe pairs on both sides to calibrate the threshold with")
+        if self.rescore is not None and self.retrieval != Retrieval.max:
+            raise ValueError("candidates that are scored again are matched one to one: retrieval must be max")
         return self
 
 
@@ -100,6 +113,10 @@ class JobSettings(BaseModel):
     mode: Mode = Field(default="exact", description="exact, or faiss: approximate, with the recall measured")
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
+    rescore: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one",
+    )
     threshold: ThresholdSettings = ThresholdSettings()
     seed: str | None = Field(
         default=None, description="known translations (source TAB target) to calibrate the precision with, 80 or more"

@@ -181,11 +181,19 @@ def _means(shard: GraphShard, plan: MinePlan) -> GraphShard:
 
 
 def _propose(shard: GraphShard, plan: MinePlan) -> GraphShard:
+    if plan.settings.rescore is not None:  # every candidate is scored, by one worker
+        return shard
     return write_proposals(plan.work, shard, plan.sides, plan.settings.margin)
 
 
 def _retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
     """The edges of a shard that the kind of retrieval keeps or puts to the matching; each edge comes from one shard."""
+    if plan.settings.rescore is not None:
+        if shard == plan.graph_shards[0]:
+            from pipelines.mine.rescored_graph import rescored_edges
+
+            yield rescored_edges(plan)
+        return
     retrieval = plan.settings.retrieval
     wanted = {Retrieval.forward: "forward", Retrieval.backward: "backward", Retrieval.intersect: "forward"}
     if shard.direction != wanted.get(retrieval, shard.direction):

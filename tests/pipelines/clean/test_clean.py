@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from pipelines.clean.given import with_rivals
 from pipelines.cli import app
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.noise import NoiseInBitext
 from pipelines.evaluation.sources import load_source
 from tests.pipelines.clean.conftest import toy_pairs
 
@@ -50,6 +52,17 @@ def test_a_moses_pair_of_unequal_length_loses_nothing(tmp_path: Path) -> None:
     settings = BitextSettings(path=str(tmp_path / "x"), format="moses", src_lang="de", tgt_lang="en")
     (table,) = read_chunks(settings)
     assert table["reason"].to_pylist() == [None, None, "other side missing"]
+
+
+def test_the_zip_of_a_corpus_as_opus_gives_it(tmp_path: Path) -> None:
+    path = tmp_path / "de-en.txt.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in (("README", "no text"), ("X.de-en.de", "a\nb\n"), ("X.de-en.en", "c\nd\n")):
+            archive.writestr(name, text)
+    (table,) = read_chunks(BitextSettings(path=str(path), src_lang="de", tgt_lang="en"))
+    assert table["source"].to_pylist() == ["a", "b"] and table["target"].to_pylist() == ["c", "d"]
+    with pytest.raises(InputError, match=r"end with \.fr"):
+        list(read_chunks(BitextSettings(path=str(path), src_lang="fr", tgt_lang="en")))
 
 
 @pytest.mark.parametrize(
@@ -145,3 +158,18 @@ def test_rescored_candidates_in_the_bucc_benchmark(scoring_encoder: Path, tmp_pa
     outcome = settings.run(load_source(str(scoring_encoder)), DataFolder(tmp_path, ""))
     found = {score.name: score.value for score in outcome.scores if "rescored" in score.name}
     assert len(found) == 2 and all(value > 50 for value in found.values())
+
+
+def test_the_noise_benchmark_tells_kinds_apart_by_every_score(scoring_encoder: Path, tmp_path: Path) -> None:
+    pairs = toy_pairs(150, 8)
+    (tmp_path / "questions.de.txt").write_text("\n".join(source for source, _ in pairs))
+    (tmp_path / "questions.en.txt").write_text("\n".join(target for _, target in pairs))
+    (tmp_path / "questions.fr.txt").write_text("\n".join(f"le {source} la" for source, _ in pairs))
+    outcome = NoiseInBitext(data=".", languages=("de", "fr")).run(
+        load_source(str(scoring_encoder)), DataFolder(tmp_path, "")
+    )
+    found = {score.name: score.value for score in outcome.scores}
+    for method in ("classifier", "margin", "cosine"):
+        assert found[f"de-en {method} random rejected at 95% recall"] >= 50
+        assert 0 <= found[f"mean of 2: {method} precision at 95% recall"] <= 100
+    assert found["de-en classifier precision at 95% recall"] > 60

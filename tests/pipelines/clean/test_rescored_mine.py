@@ -1,0 +1,58 @@
+"""`mine` with the encoder's pair classifier: candidates are scored again before they are matched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from mining.errors import InputError
+from mining.filters import FilterSettings
+from pipelines.datasets.manifest import Dataset
+from pipelines.mine.job import mine_corpora
+from pipelines.mine.mine_settings import JobSettings
+from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.rescored_graph import rescoring
+from tests.pipelines.clean.conftest import toy_pairs
+
+
+def _job(trained: Path, folder: Path, **changes: object) -> JobSettings:
+    pairs = toy_pairs(90, 7)
+    (folder / "x.de").write_text("".join(f"{source}\n" for source, _ in pairs[:60]))
+    (folder / "x.en").write_text("".join(f"{target}\n" for _, target in pairs[30:]))
+    tree = {
+        name: {"inputs": [str(folder / f"x.{lang}")], "read": {"lang": lang, "format": "txt"}, "lang_filter": "assume"}
+        for name, lang in (("source", "de"), ("target", "en"))
+    }
+    common = {"encoder": str(trained), "work": str(folder / "work"), "filters": FilterSettings.none()}
+    return JobSettings.model_validate(tree | common | changes)
+
+
+def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_encoder: Path, tmp_path: Path) -> None:
+    right = set(toy_pairs(90, 7)[30:60])
+    result = mine_corpora(_job(scoring_encoder, tmp_path))
+    (table,) = pair_batches(result.pairs)
+    found = list(zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True))
+    scores = table["score"].to_numpy()
+    assert (np.diff(scores) <= 0).all() and scores.min() < 0  # log odds, best first
+    good = [pair in right for pair in found]
+    assert sum(good[:30]) >= 27
+    assert len({source for source, _ in found}) == len({target for _, target in found}) == len(found)
+    plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off"))
+    (margins,) = pair_batches(plain.pairs)
+    assert margins["score"].to_numpy().min() > 0 and plain.pairs.url != result.pairs.url
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"encoder": "/none"}, "no pair classifier"), ({"retrieval": "forward"}, "one to one")]
+)
+def test_rescoring_that_cannot_be_is_refused_when_asked_for(
+    scoring_encoder: Path, tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    graph = cast(Dataset, SimpleNamespace(rows=100))
+    assert rescoring(_job(scoring_encoder, tmp_path, **changes), graph) is None
+    with pytest.raises(InputError, match=message):
+        rescoring(_job(scoring_encoder, tmp_path, rescore="on", **changes), graph)
