@@ -26,6 +26,7 @@ from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescor
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
+LIKELY = "F1, threshold without gold (probability one half)"
 Way = tuple[Retrieval, str]  # and margin, or "rescored"
 RESCORED: Way = (Retrieval.max, "rescored")
 _LEXICON_PAIRS = 20_000
@@ -112,6 +113,8 @@ class Bucc(Benchmark):
             if way in tuning:
                 outcome.scores.append(_score(test, way, result, tuning[way].threshold, TUNED, headline))
             outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
+        if RESCORED in mined:  # log odds, which have a natural threshold
+            outcome.scores.append(_score(test, RESCORED, mined[RESCORED], 0.0, LIKELY, True))
         if self.seed_pairs is not None:
             outcome.scores += [
                 self._calibrated(source, data, test, way, mined[way]) for way in (self.main, RESCORED) if way in mined
