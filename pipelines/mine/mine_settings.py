@@ -38,6 +38,10 @@ class ThresholdSettings(BaseModel):
         default=None, gt=0, le=1, description="choose the threshold for this precision, estimated by probe pairs"
     )
 
+    unreachable: Literal["refuse", "keep"] = Field(
+        default="refuse", description="where no threshold reaches the precision: an error, or every matched pair"
+    )
+
     @model_validator(mode="after")
     def _one(self) -> ThresholdSettings:
         if sum(value is not None for value in (self.at_least, self.top, self.gold, self.precision)) > 1:

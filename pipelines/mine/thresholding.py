@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from mining.calibration import CalibratedCurve, calibrate
-from mining.errors import InputError
+from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import open_dataset, write_model
@@ -62,7 +62,7 @@ def select(
     planted = _planted(edges, source, target)
     corpus = edges[~planted]
     if settings.precision is not None:  # the only choice that looks at probes
-        found = _calibrated(edges, source, target, settings.precision)
+        found = _calibrated(edges, source, target, settings.precision, settings.unreachable == "keep")
         found = found._replace(passes=found.passes[~planted])
     else:
         found = _chosen(corpus, source, target, settings)
@@ -104,12 +104,18 @@ def _chosen(edges: np.ndarray, source: list[str], target: list[str], settings: T
     return _Found(fixed(scores, settings.at_least), {"threshold": settings.at_least})
 
 
-def _calibrated(edges: np.ndarray, source: list[str], target: list[str], precision: float) -> _Found:
+def _calibrated(edges: np.ndarray, source: list[str], target: list[str], precision: float, keep: bool) -> _Found:
+    """`keep` takes every edge where no threshold reaches the precision, and says so."""
     plan = read_plan(source, target)
     calibration = calibrate(
         edges["source"], edges["target"], edges["score"], n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows
     )
-    point = calibration.threshold_for(precision)
+    try:
+        point = calibration.threshold_for(precision)
+    except UnreachablePrecision as error:
+        if not keep:
+            raise
+        return _Found(np.ones(len(edges), bool), {"threshold": None}, calibration.curve, str(error))
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
     passes = fixed(edges["score"], point.threshold)

@@ -90,7 +90,11 @@ def sides(source: str, target: str) -> dict:
 def test_choices_of_the_default_encoder() -> None:
     tree = sides("en", "de")
     assert fill_in_choices(tree) == [default.status("de").warning]
-    assert (tree["margin"], tree["probes"], tree["threshold"]) == ("distance", "encoder", {"precision": 0.9})
+    assert (tree["margin"], tree["probes"], tree["threshold"]) == (
+        "distance",
+        "encoder",
+        {"precision": 0.9, "unreachable": "keep"},
+    )
     fixed = sides("en", "de") | {"threshold": {"top": 3}, "margin": "ratio"}
     fill_in_choices(fixed)
     assert (fixed["margin"], fixed["probes"], fixed["threshold"]) == ("ratio", "encoder", {"top": 3})
@@ -124,3 +128,16 @@ def test_two_files_and_an_output_are_enough(installed: Path, tmp_path: Path, mon
     assert again.exit_code == 0, again.output
     assert len(Path("pairs.tsv").read_text().splitlines()) == 7
     assert [path.name for path in Path("pairs.work").glob("graph*")] == ["graph"], "another choice, the same graph"
+
+
+@pytest.mark.usefixtures("installed")
+def test_small_files_give_all_pairs_and_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("en.txt").write_text(ENGLISH)
+    Path("de.txt").write_text(GERMAN)
+    short = ["mine", "en.txt", "de.txt", "-o", "pairs.tsv", "--src-lang", "en", "--tgt-lang", "de"]
+    result = CliRunner().invoke(app, short, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "the precision of these pairs is not known: no threshold reaches the precision 0.9" in result.output
+    refused = CliRunner().invoke(app, [*short, "--precision", "0.9"])
+    assert "no threshold reaches the precision 0.9" in str(refused.exception)
