@@ -25,6 +25,7 @@ from pipelines.mine.review_result import ReviewResult
 from pipelines.mine.score_curve import ScoreCurve
 
 _DEPTHS = ("", "*/", "*/*/", "*/*/*/")
+OF_WORK = ("pairs", "pairs-reviewed")  # pairs whose review is kept in the work folder, all others have their own
 GOLD_FILE = "gold.tsv"  # of a demo
 
 
@@ -93,7 +94,8 @@ def open_mine(url: str, workdir: str) -> Mine:
     """The mine whose pairs dataset is at `url`."""
     pairs = open_dataset(url, "pairs")
     folder, _, own = url.rstrip("/").rpartition("/")
-    folder = (folder or ".") if own.startswith("pairs") else url  # a loop's are by language in one folder
+    # A loop's pairs are by language in one folder, and those of another choice lie beside the first ones.
+    folder = (folder or ".") if own in OF_WORK else url
     given = pairs.manifest.request.given(GRAPH)
     graph = _open(pairs, given[0], folder, "graph") if given else None
     return Mine(

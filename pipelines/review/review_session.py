@@ -83,8 +83,8 @@ class Session:
 def the_mine(workdir: str) -> Mine:
     """The only mine of a folder."""
     mines = find_mines(workdir)
-    # A mine with a reviewed threshold lies beside the one that was reviewed, and holds a part of its pairs.
-    whole = [mine for mine in mines if not mine.pairs.url.endswith("-reviewed")] or mines
+    # Pairs that were chosen again, by a review or otherwise, lie beside the first ones, and are reviewed by name.
+    whole = [mine for mine in mines if "/pairs-" not in mine.pairs.url.removeprefix(workdir.rstrip("/"))] or mines
     if len(whole) > 1:
         names = ", ".join(mine.folder for mine in whole[:4])
         raise InputError(f"{workdir} holds {len(whole)} mines; review one of them at a time, for example {names}")

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,14 @@ def test_other_pairs_are_not_mixed_in(work: Path, tmp_path: Path) -> None:
     (work / "review").rename(other / "review")
     with pytest.raises(InputError, match="holds a review of other pairs"):
         Session(str(other), 50, 0.9)
+
+
+def test_pairs_that_were_chosen_again_have_a_review_of_their_own(work: Path) -> None:
+    shutil.copytree(work / "pairs", work / "pairs-1a2b3c4d")
+    assert Session(str(work), 50).result_url == f"{work}/review.json"
+    again = Session(f"{work}/pairs-1a2b3c4d", 50)
+    assert again.result_url == f"{work}/pairs-1a2b3c4d/review.json"
+    assert again.mine.graph is not None
 
 
 def test_several_mines_are_reviewed_one_by_one(tmp_path: Path) -> None:
