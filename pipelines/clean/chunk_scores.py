@@ -29,19 +29,28 @@ def score_chunk(
     filters: FilterSettings,
     lexicon: Lexicon | None = None,
     threads: int | None = None,
+    explain: bool = False,
 ) -> pa.Table:
-    """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons."""
+    """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons.
+
+    With `explain`, the column `why` names what speaks most against a pair that is more likely wrong than right.
+    """
     reasons = np.array(chunk["reason"].to_pylist(), object)
     rows = np.flatnonzero(chunk["reason"].is_null().to_numpy())
     texts = chunk.take(rows).select(["source", "target"]).rename_columns(["src_text", "tgt_text"])
     filtered = apply_filters(texts.combine_chunks(), filters, *langs)
     reasons[rows] = np.array(filtered.reasons.to_pylist(), object)
     kept = rows[filtered.kept]
-    scores = np.full((len(chunk), len(SCORES)), np.nan)
+    scores, why = np.full((len(chunk), len(SCORES)), np.nan), np.full(len(chunk), None, object)
     if len(kept):
         sides = [chunk[name].take(kept).to_pylist() for name in ("source", "target")]
-        scores[kept] = score_pairs(sides[0], sides[1], langs, encoder, classifier, lexicon, threads)
+        features = given_features(sides[0], sides[1], langs, encoder, classifier, lexicon, threads)
+        scores[kept] = scores_of(features, classifier)
+        doubtful = np.flatnonzero(scores[kept, 0] < 0.5) if explain else np.empty(0, np.int64)
+        why[kept[doubtful]] = _against(features[doubtful], classifier)
     chunk = chunk.set_column(chunk.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
+    if explain:
+        chunk = chunk.append_column("why", pa.array(why, pa.string()))
     for place, name in enumerate(SCORES):
         chunk = chunk.append_column(name, pa.array(scores[:, place], pa.float32(), from_pandas=True))
     return chunk
@@ -58,8 +67,22 @@ def score_pairs(
 ) -> np.ndarray:
     """(pairs, `SCORES`) of given pairs; margins and rivals are those among the pairs themselves."""
     features = given_features(source, target, langs, encoder, classifier, lexicon, threads)
+    return scores_of(features, classifier)
+
+
+def scores_of(features: np.ndarray, classifier: PairClassifier) -> np.ndarray:
+    """(pairs, `SCORES`) of pairs by their features."""
     odds = classifier.log_odds(features, Use.cleaning).astype(np.float64)
     return np.stack([1 / (1 + np.exp(-odds)), features[:, _COSINE], features[:, RATIO]], axis=1)
+
+
+def _against(features: np.ndarray, classifier: PairClassifier) -> list[str]:
+    """The three features that lower the log odds of each pair most."""
+    if not len(features):
+        return []
+    explained = classifier.explain(features, Use.cleaning, most=len(NAMES))
+    against = ([part for part in parts if part.log_odds < 0][:3] for parts in explained)
+    return ["; ".join(f"{part.name} {part.value:.2f} ({part.log_odds:+.1f})" for part in parts) for parts in against]
 
 
 def given_features(

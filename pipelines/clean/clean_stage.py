@@ -44,6 +44,7 @@ class CleanSettings(Settings):
     precision: float = Field(0.95, gt=0, lt=1, description="Estimated share of good pairs among those kept.")
     filters: FilterSettings = FilterSettings()
     seed_pairs: BitextSettings | None = Field(None, description="Known translations, for a lexicon.")
+    explain: bool = Field(False, description="Say what speaks against pairs that are more likely wrong than right.")
     rows: int = Field(CHUNK, ge=2, description="Rows of a chunk.")
 
 
@@ -86,6 +87,7 @@ class ScoreChunk(beam.DoFn):
             self._scorer.classifier,
             self.settings.filters,
             self._scorer.lexicon,
+            explain=self.settings.explain,
         )
         _write(_scored_url(self.settings, number), scored)
         yield number

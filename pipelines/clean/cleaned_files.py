@@ -37,11 +37,11 @@ def write_kept(
 
 
 def write_rejected(url: str, tables: Iterable[pa.Table]) -> int:
-    """The other rows: reason, line number, and the row as it stood (TSV), or these as fields (JSONL)."""
+    """The other rows: reason, line, why if asked for, and the row as it stood (TSV), or these as fields (JSONL)."""
     rejected = (table.filter(pc.is_valid(table["reason"])) for table in tables)
     if format_of(url) == Format.JSONL:
         return _write_lines(url, (json.dumps(_present(row), ensure_ascii=False) for row in _rows(rejected)))
-    return _write_lines(url, (f"{row['reason']}\t{row['line']}\t{_as_line(row)}" for row in _rows(rejected)))
+    return _write_lines(url, map(_rejected_line, _rows(rejected)))
 
 
 def _rows(tables: Iterable[pa.Table]) -> Iterator[dict]:
@@ -56,6 +56,11 @@ def _line(row: dict, kind: Format, scores: bool) -> str:
     if kind == Format.TSV:
         return "\t".join([row["record"], *map(str, values.values())])
     return json.dumps(json.loads(row["record"]) | values, ensure_ascii=False)
+
+
+def _rejected_line(row: dict) -> str:
+    why = [row["why"] or ""] if "why" in row else []
+    return "\t".join([row["reason"], str(row["line"]), *why, _as_line(row)])
 
 
 def _as_line(row: dict) -> str:

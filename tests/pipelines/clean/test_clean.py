@@ -120,6 +120,7 @@ def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Pat
         encoder=str(scoring_encoder),
         work=str(tmp_path / "work"),
         precision=0.9,
+        explain=True,
         filters=filters,
         rows=150,
     )
@@ -133,7 +134,9 @@ def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Pat
     kept = [int(line.split()[-1]) for line in out.read_text().splitlines()]  # the third column is still there
     right = [kinds[number] for number in kept].count("right")
     assert right > 0.9 * len(kept) and right > 120
-    reasons = {row["line"]: row["reason"] for row in map(json.loads, rejected.read_text().splitlines())}
+    rows = [json.loads(line) for line in rejected.read_text().splitlines()]
+    assert any("(-" in row.get("why", "") for row in rows if row["reason"] == "unlikely")
+    reasons = {row["line"]: row["reason"] for row in rows}
     assert set(reasons) | set(kept) == set(range(1, 305)) and not set(reasons) & set(kept)
 
 
