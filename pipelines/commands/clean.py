@@ -25,9 +25,7 @@ def command(
     format: Annotated[str | None, typer.Option(help="Format of PAIRS where its name does not tell: moses.")] = None,
     out_format: Annotated[str | None, typer.Option(help="Format of --out where its name does not tell.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to TSV, JSONL.")] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")] = False,
     seed_pairs: Annotated[str | None, typer.Option(help="Known translations (.tsv, .jsonl ..) for a lexicon.")] = None,
     filters: FiltersOption = "standard",
     work: Annotated[str | None, typer.Option(help="Folder (or URL) for chunks; default: temporary.")] = None,
