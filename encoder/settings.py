@@ -21,6 +21,7 @@ _RENAMED = {
     "alike": "homogeneous",
     "kindred": "hard_negatives: lexical",
     "seed": "random_seed",
+    "mode": "search",
 }
 
 

@@ -33,7 +33,7 @@ OPTIONS = {
     "precision": key("threshold.precision", flags=["--target-precision"]),
     "seed_pairs": key("seed"),
     "k": key("k"),
-    "mode": key("mode"),
+    "search": key("search"),
     "margin": key("margin"),
     "retrieval": key("retrieval"),
     "rescore": key("rescore"),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Mode = Literal["exact", "faiss"]
+Search = Literal["exact", "approximate"]
 
 
 class GraphSettings(BaseModel):
@@ -17,8 +17,8 @@ class GraphSettings(BaseModel):
     source: list[str] = Field(min_length=1, description="folders of vectors datasets whose ids do not overlap")
     target: list[str] = Field(min_length=1)
     out: str = Field(description="the folder of the graph dataset")
-    k: int = Field(default=4, ge=1)
-    mode: Mode = Field(default="exact", description="faiss proposes approximately; its recall is in the manifest")
-    device: str = "auto"
+    k: int = Field(default=4, ge=1, description="neighbours of each sentence")
+    search: Search = Field(default="exact", description="exact, or approximate with its recall measured")
+    device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

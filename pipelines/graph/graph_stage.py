@@ -92,7 +92,7 @@ class ComputeCell(beam.DoFn):
     def process(self, cell: Cell) -> Iterator[Cell]:
         settings = self.settings
         if not is_complete(cell.folder):  # else this is a retry
-            make_cell(cell, settings.k, settings.mode, settings.device, settings.threads)
+            make_cell(cell, settings.k, settings.search, settings.device, settings.threads)
             Metrics.counter(NAMESPACE, "similarities").inc(cell.source.rows * cell.target.rows)
             yield cell
 
@@ -191,12 +191,12 @@ def graph_request(settings: GraphSettings) -> Request:
         for side, datasets in sides.items()
         for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
     ]
-    configuration = settings.model_dump(mode="json", include={"k", "mode"})
+    configuration = settings.model_dump(mode="json", include={"k", "search"})
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=_versions(settings))
 
 
 def _versions(settings: GraphSettings) -> dict[str, str]:
-    if settings.mode == "exact":
+    if settings.search == "exact":
         return {"graph": VERSION}
     import faiss
 

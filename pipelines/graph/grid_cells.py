@@ -19,7 +19,7 @@ from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.work import scratch
-from pipelines.graph.graph_settings import Mode
+from pipelines.graph.graph_settings import Search
 
 SAMPLE = 1000  # rows of each side, over all its shards
 
@@ -62,13 +62,13 @@ class Recall(NamedTuple):
     total: int
 
 
-def make_cell(cell: Cell, k: int, mode: Mode, device: str, threads: int | None) -> None:
+def make_cell(cell: Cell, k: int, search: Search, device: str, threads: int | None) -> None:
     """Compute a cell and keep it; a cell that is there already is not computed again."""
     if exists(cell.url):
         return
     source, target = (opened(shard.url, shard.checksum) for shard in (cell.source, cell.target))
     require_fit(source, target, k)
-    if mode == "exact":
+    if search == "exact":
         with thread_pool(threads) as pool:
             graph = knn_cell(source, target, k, pool=pool, device=choose_device(device))
         samples = (np.empty(0, np.int64), np.empty(0, np.int64))

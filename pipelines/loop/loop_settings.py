@@ -19,7 +19,7 @@ from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.comparison import Column
 from pipelines.evaluation.suite import Entry
-from pipelines.graph.graph_settings import Mode
+from pipelines.graph.graph_settings import Search
 from pipelines.prepare.readers import ReadSettings
 
 PROBES = "{probes}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
@@ -57,7 +57,7 @@ class GoldSettings(Settings):
 
 class MiningSettings(Settings):
     k: int = Field(4, ge=1)
-    mode: Mode = "exact"
+    search: Search = "exact"
     margin: Margin = Margin.ratio
     retrieval: Retrieval = Retrieval.max
     filters: FilterSettings = FilterSettings()

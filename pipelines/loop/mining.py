@@ -120,7 +120,7 @@ def _graph_settings(
         target=sides[1],
         out=out,
         k=settings.mining.k,
-        mode=settings.mining.mode,
+        search=settings.mining.search,
         device=settings.device,
         threads=settings.threads,
         accelerator=accelerator_of(runner),

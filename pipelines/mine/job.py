@@ -136,7 +136,7 @@ def _graph_settings(settings: JobSettings, source: _Side, target: _Side, runner:
         target=[dataset.url for dataset in target.vectors],
         out=join(settings.work, "graph"),
         accelerator=accelerator_of(runner),
-        **settings.model_dump(include={"k", "mode", "device", "threads"}),
+        **settings.model_dump(include={"k", "search", "device", "threads"}),
     )
     return asked.model_copy(update={"out": place_for(asked.out, graph_request(asked))})
 

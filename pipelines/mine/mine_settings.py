@@ -10,7 +10,7 @@ from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
-from pipelines.graph.graph_settings import Mode
+from pipelines.graph.graph_settings import Search
 from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
@@ -114,7 +114,7 @@ class JobSettings(BaseModel):
         default="float32", description="type of stored vectors; float16 takes half the disk"
     )
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    mode: Mode = Field(default="exact", description="exact, or faiss: approximate, with the recall measured")
+    search: Search = Field(default="exact", description="exact, or approximate with its recall measured")
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     rescore: Literal["auto", "on", "off"] = Field(

@@ -98,7 +98,7 @@ def _vectors(folder: Path, sentences: Dataset) -> Dataset:
 
 def _graph(folder: Path, vectors: list[Dataset]) -> Dataset:
     inputs = [data.as_input(role, str(folder)) for role, data in zip((SOURCE, TARGET), vectors, strict=True)]
-    work = _start(folder, Request(kind="graph", configuration={"k": 2, "mode": "exact"}, inputs=inputs))
+    work = _start(folder, Request(kind="graph", configuration={"k": 2, "search": "exact"}, inputs=inputs))
     shards = []
     for number, direction in enumerate(("forward", "backward")):
         rows = vectors[number].rows

@@ -21,7 +21,7 @@ _RUNNER = {
     "accelerator": "accelerator",
 }
 _PARAMETERS = {
-    "src", "tgt", "src_lang", "tgt_lang", "encoder", "out", "work", "format", "lang_filter", "k", "mode", "retrieval",
+    "src", "tgt", "src_lang", "tgt_lang", "encoder", "out", "work", "format", "lang_filter", "k", "search", "retrieval",
     "threshold", "target_precision", "seed_pairs", "filters", "dtype",
 }  # fmt: skip
 

@@ -33,11 +33,11 @@ def whole(shards: list[VectorShard]) -> Vectors:
     return Vectors("all", *columns, {})
 
 
-def merged(folder: Path, source: list[VectorShard], target: list[VectorShard], mode: str) -> tuple[list, list]:
+def merged(folder: Path, source: list[VectorShard], target: list[VectorShard], search: str) -> tuple[list, list]:
     """Neighbours and recalls of every source shard, and of every target shard."""
     grid = [[Cell(str(folder), one, other) for other in target] for one in source]
     for cell in (cell for row in grid for cell in row):
-        make_cell(cell, K, mode, "cpu", 1)  # type: ignore[arg-type]
+        make_cell(cell, K, search, "cpu", 1)  # type: ignore[arg-type]
     forward = [merge_cells([cell.url for cell in row], "forward", K) for row in grid]
     backward = [merge_cells([row[place].url for row in grid], "backward", K) for place in range(len(target))]
     return forward, backward
@@ -59,7 +59,7 @@ def hits(truth: Neighbours, found: Neighbours, rows: np.ndarray) -> int:
 def test_recall_of_an_approximate_graph_is_counted(tmp_path: Path) -> None:
     """Shards so large that there are several inverted lists, of vectors without any clusters: much is missed."""
     source, target = write_side(tmp_path, "src", [1500], 0, 200), write_side(tmp_path, "tgt", [4000, 4000], 1, 200)
-    forward, backward = merged(tmp_path, source, target, "faiss")
+    forward, backward = merged(tmp_path, source, target, "approximate")
     truth = knn_graph(whole(source), whole(target), K)
     ((found, recall),) = forward
     rows = sampled_rows(whole(source), 200)

@@ -130,7 +130,9 @@ def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_p
 
 def test_small_shards_are_searched_by_brute_force_and_the_recall_says_so(whole: JobResult, tmp_path: Path) -> None:
     vectors = [f"{side.url}-vectors" for side in (whole.source, whole.target)]
-    asked = GraphSettings(source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, mode="faiss")
+    asked = GraphSettings(
+        source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, search="approximate"
+    )
     found = build_graph(asked)
     assert whole.graph.manifest.measures == {}
     assert found.manifest.measures == {"forward_recall": 1.0, "backward_recall": 1.0}
@@ -353,7 +355,7 @@ BAD = [
     (["--target-precision", "0.9"], "go together"),
     (["--threshold", "1", "--top", "3"], "only one"),
     (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
-    (["--mode", "approximate"], "mine: --mode: Input should be 'exact' or 'faiss'"),
+    (["--search", "faiss"], "mine: --search: Input should be 'exact' or 'approximate'"),
     (["--threshold", "nan"], "mine: --threshold: Input should be a finite number"),
     (["--k", "many"], "mine: --k: Input should be a valid integer"),
     (["--lang-filter", "foo"], "--lang-filter: Input should be 'detect' or 'assume'"),
