@@ -33,6 +33,7 @@ _TRUTH_ROWS = 1 << 16
 _ROWS_A_LIST = 39  # with fewer to train on, FAISS warns
 _PQ_TRAINING_ROWS = 1 << 16  # FAISS takes no more
 _LEAST_TRAINING_ROWS = 1024
+_INDEX_SHARE = 0.75  # of what is free; the rest is for a batch of queries
 _WORKSPACE = 24 << 20  # what FAISS, the matrix library and the allocator keep for themselves
 
 
@@ -115,16 +116,16 @@ class IndexPlan(NamedTuple):
 
 
 def plan_index(queries: int, rows: int, dim: int, k: int, memory: int) -> IndexPlan:
-    """Flat lists while the vectors fit in half of what the graph leaves, product-quantised ones beyond.
+    """Flat lists while twice the vectors fit in three quarters of what the graph leaves, product-quantised ones beyond.
 
-    A quarter is for a batch of queries. While FAISS trains the index is empty, so three quarters are for its sample:
-    where they hold too few rows for all lists, there are fewer lists.
+    Twice, because lists double when they grow; the other quarter is for a batch of queries. While FAISS trains, the
+    index is empty, so the three quarters are for its sample: where they hold too few rows, there are fewer lists.
     """
     free = memory - _held_bytes(queries, rows, k)
-    kind = next((name for name, size in _encodings(rows, dim) if 2 * size <= free), None)
+    kind = next((name for name, size in _encodings(rows, dim) if 2 * size <= _INDEX_SHARE * free), None)
     if kind is None:
         raise InputError(_too_small(queries, rows, dim, k, memory))
-    affordable = int(0.75 * free / (4 * dim))
+    affordable = int(_INDEX_SHARE * free / (4 * dim))
     if kind != "Flat":  # is trained on residuals, of which there are two copies
         affordable = max(affordable // 3, affordable - 2 * _PQ_TRAINING_ROWS)
     lists = max(1, min(rows // _ROWS_A_LIST, round(4 * math.sqrt(rows)), affordable // (_ROWS_A_LIST + 2)))
@@ -149,7 +150,7 @@ def _encodings(rows: int, dim: int) -> list[tuple[str, int]]:
 def _too_small(queries: int, rows: int, dim: int, k: int, memory: int) -> str:
     smallest = _encodings(rows, dim)[-1][1]
     training = 3 * (min(rows, _LEAST_TRAINING_ROWS) + _LEAST_TRAINING_ROWS // 8) * 4 * dim
-    needed = _held_bytes(queries, rows, k) + max(2 * smallest, math.ceil(training / 0.75))
+    needed = _held_bytes(queries, rows, k) + math.ceil(max(2 * smallest, training) / _INDEX_SHARE)
     advice = "" if dim % 8 == 0 else f", of which a multiple of 8 as dim (not {dim}) would need less"
     return (
         f"a memory budget of {memory / 1e6:,.0f} MB is too small for an approximate search of {queries:,} x {rows:,} "

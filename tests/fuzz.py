@@ -1,7 +1,7 @@
 """`make fuzz MINUTES=10`: the property tests on random examples, round after round with another seed.
 
-A round is every property test with up to 2,000 examples (fewer where a test says so). The first round that fails is the
-last one: pytest shows the smallest example that fails, and how to run that round again is printed below it.
+A round is every property test with up to 2,000 examples (fewer where a test says so). The first test that fails ends
+it: pytest shows the smallest example that fails, and how to run that round again is printed below it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def fuzz(minutes: float, seed: int | None, paths: list[str]) -> int:
     for number in range(1, 1_000_000):
         drawn = random.SystemRandom().randrange(2**31) if seed is None else seed
         print(f"round {number}, seed {drawn}", flush=True)
-        chosen = ["-m", "hypothesis", "--hypothesis-profile=fuzz", f"--hypothesis-seed={drawn}", "--timeout=0"]
+        chosen = ["-x", "-m", "hypothesis", "--hypothesis-profile=fuzz", f"--hypothesis-seed={drawn}", "--timeout=0"]
         code = int(pytest.main([*chosen, "--durations=0", "--durations-min=60", *paths]))
         if code:
             print(f"again: make fuzz SEED={drawn} TESTS='{' '.join(paths)}'; or put the @reproduce_failure line")

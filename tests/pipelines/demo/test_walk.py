@@ -48,7 +48,7 @@ def made(folder: Path) -> dict[Path, int]:
     parts = [
         place / name for place in (folder, folder / "round-1") for name in ("work", "encoder/best", "encoder/data")
     ]
-    return {path: path.stat().st_mtime_ns for part in parts for path in part.rglob("*") if path.is_file()}
+    return {path: path.stat().st_mtime_ns for part in parts for path in part.rglob("[!.]*") if path.is_file()}
 
 
 def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
