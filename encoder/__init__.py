@@ -1,19 +1,33 @@
-"""Text in, vectors out: segmentation, SentencePiece, models, objectives, training and inference."""
+"""Text in, vectors out: segmentation, SentencePiece, models, objectives, training and inference.
+
+>>> from encoder import Encoder
+>>> vectors = Encoder.load("runs/small/best").encode(["Good morning."], "en")
+
+The names here are the public ones; docs/api.md has an example.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mining.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from encoder.inference import Encoder
+    from encoder.settings import load_settings
+    from encoder.training.session import train
+    from encoder.training.settings import TrainSettings
 
-__all__ = ["Encoder"]
+    __version__: str
 
+__all__ = ["Encoder", "TrainSettings", "__version__", "load_settings", "train"]
 
-def __getattr__(name: str) -> Any:
-    # torch takes seconds to import, and `encoder.languages` alone does not need it
-    if name == "Encoder":
-        from encoder.inference import Encoder
-
-        return Encoder
-    raise AttributeError(f"module 'encoder' has no attribute {name!r}")
+__getattr__ = lazy_attributes(
+    "encoder",
+    {
+        "Encoder": "encoder.inference",
+        "TrainSettings": "encoder.training.settings",
+        "load_settings": "encoder.settings",
+        "train": "encoder.training.session",
+    },
+)

@@ -1,16 +1,21 @@
-"""Vectors in, pairs out: vector files, kNN graphs, margins, matching, thresholds, filters and pair files.
+"""Vectors in, pairs out: vector files, kNN graphs, margins, matching, alignment, thresholds, filters and pair files.
 
 >>> from mining import from_array, knn_graph, retrieve
 >>> pairs = retrieve(knn_graph(from_array(x), from_array(y), k=4))
 >>> pairs.source, pairs.target, pairs.scores
+
+The names here are the public ones; docs/api.md has an example.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mining.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from mining.alignment import Alignment, align_sentences, document_of
+    from mining.calibration import Calibration, calibrate
     from mining.errors import InputError
     from mining.knn import knn_graph
     from mining.margin import Margin, margin_scores
@@ -18,7 +23,11 @@ if TYPE_CHECKING:
     from mining.retrieval import Edges, Retrieval, candidates, retrieve
     from mining.vectors import Vectors, from_array, open_vectors, write_vectors
 
+    __version__: str
+
 __all__ = [
+    "Alignment",
+    "Calibration",
     "Edges",
     "Graph",
     "InputError",
@@ -26,7 +35,11 @@ __all__ = [
     "Neighbours",
     "Retrieval",
     "Vectors",
+    "__version__",
+    "align_sentences",
+    "calibrate",
     "candidates",
+    "document_of",
     "from_array",
     "knn_graph",
     "margin_scores",
@@ -36,10 +49,16 @@ __all__ = [
     "write_vectors",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # torch and numba take seconds to import, and `mining.errors` alone does not need them
-    for module in ("errors", "graph", "knn", "margin", "retrieval", "vectors"):
-        if name in __all__ and hasattr(found := import_module(f"mining.{module}"), name):
-            return getattr(found, name)
-    raise AttributeError(f"module 'mining' has no attribute {name!r}")
+__getattr__ = lazy_attributes(
+    "mining",
+    {
+        **dict.fromkeys(["Alignment", "align_sentences", "document_of"], "mining.alignment"),
+        **dict.fromkeys(["Calibration", "calibrate"], "mining.calibration"),
+        **dict.fromkeys(["InputError"], "mining.errors"),
+        **dict.fromkeys(["knn_graph"], "mining.knn"),
+        **dict.fromkeys(["Margin", "margin_scores"], "mining.margin"),
+        **dict.fromkeys(["Graph", "Neighbours", "merge"], "mining.neighbours"),
+        **dict.fromkeys(["Edges", "Retrieval", "candidates", "retrieve"], "mining.retrieval"),
+        **dict.fromkeys(["Vectors", "from_array", "open_vectors", "write_vectors"], "mining.vectors"),
+    },
+)

@@ -1,1 +1,80 @@
-"""Where it runs: corpus readers, Beam transforms, stages, benchmarks, the loop, reports and the command line."""
+"""Where it runs: corpus readers, Beam transforms, stages, benchmarks, the loop, reports and the command line.
+
+>>> from pipelines import JobSettings, mine_corpora
+>>> mine_corpora(JobSettings(source=english, target=german, encoder="runs/small/best", work="work"))
+
+The names here are the public ones; docs/api.md has an example of each kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mining.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from pipelines.align.job import AlignSettings, DocumentSettings, align_documents
+    from pipelines.clean.bitext_chunks import BitextSettings
+    from pipelines.clean.clean_stage import Clean, CleanSettings
+    from pipelines.clean.clean_stage import clean as clean_bitext
+    from pipelines.embed.vector_stage import Embed, EmbedSettings
+    from pipelines.graph.graph_settings import GraphSettings
+    from pipelines.graph.graph_stage import Graph
+    from pipelines.mine.job import mine_corpora
+    from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings, ThresholdSettings
+    from pipelines.mine.pair_export import export_pairs
+    from pipelines.mine.pair_stage import Mine, pair_batches
+    from pipelines.prepare.readers import ReadSettings
+    from pipelines.prepare.sentence_stage import Prepare, PrepareSettings
+    from pipelines.runners.runner import load_runner
+
+    __version__: str
+
+__all__ = [
+    "AlignSettings",
+    "BitextSettings",
+    "Clean",
+    "CleanSettings",
+    "DocumentSettings",
+    "Embed",
+    "EmbedSettings",
+    "Graph",
+    "GraphSettings",
+    "JobSettings",
+    "Mine",
+    "MineSettings",
+    "Prepare",
+    "PrepareSettings",
+    "ReadSettings",
+    "SideSettings",
+    "ThresholdSettings",
+    "__version__",
+    "align_documents",
+    "clean_bitext",
+    "export_pairs",
+    "load_runner",
+    "mine_corpora",
+    "pair_batches",
+]
+
+__getattr__ = lazy_attributes(
+    "pipelines",
+    {
+        **dict.fromkeys(["AlignSettings", "DocumentSettings", "align_documents"], "pipelines.align.job"),
+        "BitextSettings": "pipelines.clean.bitext_chunks",
+        **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
+        "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
+        **dict.fromkeys(["Embed", "EmbedSettings"], "pipelines.embed.vector_stage"),
+        "Graph": "pipelines.graph.graph_stage",
+        "GraphSettings": "pipelines.graph.graph_settings",
+        "mine_corpora": "pipelines.mine.job",
+        **dict.fromkeys(
+            ["JobSettings", "MineSettings", "SideSettings", "ThresholdSettings"], "pipelines.mine.mine_settings"
+        ),
+        "export_pairs": "pipelines.mine.pair_export",
+        **dict.fromkeys(["Mine", "pair_batches"], "pipelines.mine.pair_stage"),
+        "ReadSettings": "pipelines.prepare.readers",
+        **dict.fromkeys(["Prepare", "PrepareSettings"], "pipelines.prepare.sentence_stage"),
+        "load_runner": "pipelines.runners.runner",
+    },
+)

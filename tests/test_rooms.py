@@ -17,6 +17,7 @@ FLOOR = {
     "mining.encodings",
     "mining.errors",
     "mining.files",
+    "mining.lazy",
     "mining.paths",
     "mining.translation_units",
 }
