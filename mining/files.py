@@ -121,8 +121,7 @@ def atomic_group(urls: list[str], *, compression: str | None = None) -> Iterator
     except BaseException as error:
         for target in targets:
             target.discard()
-        ours = {None, *(name for target in targets for name in (target.path, target.temporary, target.parent))}
-        if isinstance(error, OSError) and error.filename in ours:
+        if isinstance(error, OSError) and any(target.concerns(error) for target in targets):
             raise InputError(f"{' and '.join(urls)}: cannot be written ({error.strerror or error})") from error
         raise
 
@@ -147,6 +146,11 @@ class _Target:
             else:
                 with _WRITERS[compression](raw) as stream:
                     yield stream
+
+    def concerns(self, error: OSError) -> bool:
+        """Whether it is about this file, or a folder above it that is made for it."""
+        name = error.filename
+        return name is None or name in (self.path, self.temporary) or self.path.startswith(f"{name}/")
 
     def move(self) -> None:
         if "file" in self.filesystem.protocol:

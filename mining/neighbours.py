@@ -83,7 +83,7 @@ def read_neighbours(url: str) -> tuple[np.ndarray, Neighbours, dict[str, str]]:
     with open_binary(url) as stream:
         try:
             table = pq.read_table(stream)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"{url}: not a Parquet file, or a damaged one ({error})") from None
     metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     if "k" not in metadata or "neighbours" not in table.column_names:

@@ -78,7 +78,8 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"twinlode: {error}", file=sys.stderr)
+        # Libraries that are quoted in it write several lines.
+        print(f"twinlode: {' '.join(str(error).splitlines())}", file=sys.stderr)
         sys.exit(2)
     except BaseException as error:
         if not _interrupted(error):

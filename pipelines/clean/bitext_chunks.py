@@ -44,6 +44,13 @@ class BitextSettings(Settings):
     def kind(self) -> Format:
         return self.format or (Format.MOSES if _is_zip(self.path) else format_of(self.path))
 
+    @property
+    def files(self) -> list[str]:
+        """What is read."""
+        if self.kind == Format.MOSES and self.src_lang and self.tgt_lang:
+            return list(moses_urls(self.path, self.src_lang, self.tgt_lang))
+        return [self.path]
+
 
 class Row(NamedTuple):
     """One row; without a reason it is a pair."""

@@ -17,11 +17,12 @@ from pipelines.clean.chunk_scores import SCORES
 _LINES = (Format.TSV, Format.JSONL)
 
 
-def check_outputs(out: str, rejected: str | None, format: Format | None, bitext: BitextSettings) -> None:
-    """Refuse what cannot be written before hours of work, not after."""
-    check_format(out, format or format_of(out), bitext.src_lang, bitext.tgt_lang)
+def check_outputs(out: str, rejected: str | None, format: Format | None, bitext: BitextSettings) -> list[str]:
+    """The files that will be written; what cannot be is refused before hours of work, not after."""
+    written = check_format(out, format or format_of(out), bitext.src_lang, bitext.tgt_lang)
     if rejected is not None and format_of(rejected) not in _LINES:
         raise InputError(f"{rejected}: rejected rows are written as .tsv or .jsonl")
+    return [*written, *([rejected] if rejected is not None else [])]
 
 
 def write_kept(

@@ -10,6 +10,7 @@ import typer
 from pipelines.commands.mine import show
 
 if TYPE_CHECKING:
+    from pipelines.align.corpora import document_files
     from pipelines.align.job import AlignResult
 
 Documents = Annotated[
@@ -72,7 +73,6 @@ def command(
 
     from encoder.settings import validate_settings
     from mining.errors import InputError
-    from mining.files import require_writable
     from mining.pair_formats import write_pairs
     from pipelines.align.job import AlignSettings, align_documents
     from pipelines.align.outputs import (
@@ -84,6 +84,7 @@ def command(
         write_unmatched,
     )
     from pipelines.align.page import write_page
+    from pipelines.commands.places import check_places
     from pipelines.mine.pair_export import check_target, written_files
 
     if leftovers not in ("drop", "mine"):
@@ -98,11 +99,8 @@ def command(
     tree |= {"encoder": encoder, "beads": most, "confidence": confidence, "device": device, "threads": threads}
     settings = validate_settings(AlignSettings, tree, "align")
     languages = settings.source.read.lang, settings.target.read.lang
-    for url in [
-        *written_files(out, pair_format, languages),
-        *filter(None, [documents, unmatched, beads, xces, parallel, report]),
-    ]:
-        require_writable(url)
+    others = filter(None, [documents, unmatched, beads, xces, parallel, report])
+    check_places([*written_files(out, pair_format, languages), *others], document_files([source, target]))
     console = Console(stderr=True)
     result = align_documents(settings, report=lambda step: console.print(f"[bold]{step}"))
     batches = list(pair_rows(result))

@@ -45,10 +45,10 @@ def command(
 
     from encoder import default
     from encoder.settings import validate_settings
-    from mining.files import require_writable
     from mining.pair_formats import Format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
     from pipelines.clean.cleaned_files import check_outputs, write_kept, write_rejected
+    from pipelines.commands.places import check_places
     from pipelines.runners.runner import load_runner, require_reachable
 
     filter_settings = read_filters(filters).model_copy(update={"repeated_target": None})  # a bitext may repeat a target
@@ -68,11 +68,11 @@ def command(
         }
         settings = validate_settings(CleanSettings, tree, "clean")
         kind = Format(out_format) if out_format else None
-        check_outputs(out, rejected, kind, settings.bitext)
+        written = check_outputs(out, rejected, kind, settings.bitext)
         where = load_runner(runner, runner_set or [])
         require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected])])
-        for url in filter(None, [out if kind != Format.MOSES else None, rejected]):
-            require_writable(url)
+        seed = settings.seed_pairs
+        check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
         cleaned = clean(settings, where)
         kept = write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, ByteSize
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -123,6 +123,8 @@ def _help(field: FieldInfo) -> str:
     text = field.description or ""
     text = f"{text[:1].upper()}{text[1:]}."
     default = field.default
+    if isinstance(default, ByteSize):
+        default = default.human_readable(separator="")
     if default is None or default is False or default is PydanticUndefined:
         return text
     return f"{text} Default: {default.value if isinstance(default, Enum) else default}."
@@ -138,4 +140,4 @@ def _kind(annotation: Any) -> str:
         return "|".join(map(str, get_args(annotation)))
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return "|".join(str(choice.value) for choice in annotation)
-    return {int: "NUMBER", float: "NUMBER", str: "TEXT"}.get(annotation, annotation.__name__.upper())
+    return {ByteSize: "BYTES", int: "NUMBER", float: "NUMBER", str: "TEXT"}.get(annotation, annotation.__name__.upper())

@@ -59,6 +59,7 @@ def command(
 
     from encoder import default
     from mining.errors import InputError
+    from pipelines.commands.places import check_places
     from pipelines.evaluation.result_tables import write_json, write_markdown
     from pipelines.evaluation.sources import load_source
     from pipelines.evaluation.suite import run_suite
@@ -70,6 +71,7 @@ def command(
         return
     if write_texts is not None:
         raise InputError("--write-texts takes the place of --encoder; leave one of them out")
+    check_places([str(path) for path in (json, markdown) if path is not None], [str(config)] if config else [])
     encoder = encoder or [str(default.model_folder())]
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:

@@ -47,6 +47,7 @@ OPTIONS = {
     "rows_per_shard": key("rows_per_shard"),
     "device": key("device"),
     "threads": key("threads"),
+    "memory": key("memory"),
 }
 
 Corpus = Annotated[str | None, typer.Argument(help="A file, a URL or a quoted glob; gz, bz2, xz and zst, too.")]

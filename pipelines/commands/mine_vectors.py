@@ -88,6 +88,7 @@ def command(
     Example: twinlode mine-vectors --src-vectors en.bin --tgt-vectors de.bin --dtype float32 --dim 1024
     --src-text en.txt --tgt-text de.txt --out pairs.tsv --threshold 1.06
     """
+    from encoder.languages import canonical
     from encoder.settings import validate_settings
     from mining.corpus import read_id_pairs
     from mining.errors import InputError
@@ -100,6 +101,7 @@ def command(
         raise InputError("--target-precision and --seed-pairs go together: the seed calibrates the threshold")
     if curve is not None and gold is None and target_precision is None:
         raise InputError("--curve needs --gold or --target-precision: without them nothing is known of precision")
+    src_lang, tgt_lang = (lang and canonical(lang) for lang in (src_lang, tgt_lang))
     options = {
         "k": k, "margin": margin, "retrieval": retrieval, "search": search, "memory": _bytes(memory),
         "device": device, "threads": threads, "threshold": threshold, "top": top, "gold": gold,
@@ -111,7 +113,7 @@ def command(
     texts, vectors = (src_text, tgt_text), (src_vectors, tgt_vectors)
     seed_vectors = seed_src_vectors, seed_tgt_vectors
     inputs = (*texts, *vectors, gold, seed_pairs, *seed_vectors, filters)
-    _check_outputs(out, kind, (rejected, candidates), save_graph, (src_lang, tgt_lang), inputs)
+    _check_outputs(out, kind, (rejected, candidates), curve, save_graph, (src_lang, tgt_lang), inputs)
 
     started = time.monotonic()
     source, target, seed_rows = _open_sides(texts, vectors, seed_pairs, seed_vectors, dim, dtype)
@@ -176,25 +178,21 @@ def _check_outputs(
     out: str,
     kind: Format,
     others: tuple[str | None, ...],
+    curve: str | None,
     graph: str | None,
     languages: tuple[str | None, str | None],
     inputs: tuple[str | None, ...],
 ) -> None:
     """Find out before hours of work that something cannot be written, or would overwrite what is read."""
-    from mining.errors import InputError
-    from mining.files import require_writable
     from mining.pair_formats import check_format, format_of
+    from pipelines.commands.places import check_places
 
     written = check_format(out, kind, *languages)
     for url in filter(None, others):
         written += check_format(url, format_of(url), *languages)
+    written += [curve] if curve else []
     written += [f"{graph}/{name}.parquet" for name in ("forward", "backward")] if graph else []
-    for place, url in enumerate(written):
-        if url in written[:place]:
-            raise InputError(f"{url}: two outputs have the same name")
-        if url in inputs:
-            raise InputError(f"{url}: this input would be overwritten by an output")
-        require_writable(url)
+    check_places(written, filter(None, inputs))
 
 
 def _open_sides(

@@ -25,10 +25,16 @@ def command(
     quiet_beam()
     from rich.console import Console
 
-    from mining.paths import resolve
+    from mining.errors import InputError
+    from mining.paths import extension, resolve
     from pipelines.commands.mine import show
+    from pipelines.commands.places import check_places
     from pipelines.report import write_report
 
+    if out is not None:
+        if extension(out) not in ("html", "htm"):
+            raise InputError(f"--out {out}: the report is an HTML page; give it a name that ends with .html")
+        check_places([out], [])
     with Console(stderr=True).status("reading the mines"):
         written = write_report(workdir, out, pairs)
     filesystem, path = resolve(written)

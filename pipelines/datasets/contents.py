@@ -9,7 +9,7 @@ from typing import IO
 import xxhash
 
 from mining.errors import InputError
-from mining.paths import resolve
+from mining.paths import exists, resolve
 
 _CHUNK = 1 << 22
 # What stores keep of a file's content, and, of those that keep nothing, of its last change.
@@ -45,6 +45,8 @@ def content_hash(url: str) -> str:
 
 def check_file(url: str, checksum: str) -> None:
     """Refuse a file of a dataset that is not the one that was written; an empty checksum fits any."""
+    if not exists(url):
+        raise InputError(f"{url} is missing; delete the folder that it was in and run the command that makes it again")
     if checksum and content_hash(url) != checksum:
         raise InputError(
             f"{url} is damaged, or was edited or replaced: it is not the file that its dataset was made with; "

@@ -107,10 +107,14 @@ def _both(one: CellGraph, other: CellGraph, k: int) -> CellGraph:
     return CellGraph(merge([one.found, other.found], k), one.sample, merge([one.truth, other.truth], k))
 
 
-@lru_cache(maxsize=4)
 def opened(url: str, checksum: str) -> Vectors:
     """A vector file, checked and kept open: the next cell mostly needs one of the same."""
-    check_file(url, checksum)
+    check_file(url, checksum)  # every time: it is read again only when it has changed
+    return _kept_open(url, checksum)
+
+
+@lru_cache(maxsize=4)
+def _kept_open(url: str, checksum: str) -> Vectors:
     return open_vectors(url)
 
 

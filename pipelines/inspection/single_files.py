@@ -64,7 +64,7 @@ def _parquet(url: str, most: int) -> Description:
             file = pq.ParquetFile(stream)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
             first = next(file.iter_batches(max(most, 1)), None)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{url}: not a Parquet file, or a damaged one ({error})") from None
     table = pa.table({}) if first is None else pa.Table.from_batches([first])
     facts = [("rows", counted(rows)), ("columns", ", ".join(names))]

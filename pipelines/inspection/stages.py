@@ -82,5 +82,5 @@ def _head(dataset: Dataset, most: int) -> pa.Table:
         with open_url(url) as stream:
             first = next(pq.ParquetFile(stream).iter_batches(max(most, 1)), None)
             return pa.table({}) if first is None else pa.Table.from_batches([first])
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{url}: the shard is missing or damaged ({error}); make the dataset again") from None

@@ -18,6 +18,7 @@ from pipelines.datasets.work import place_for, request_of
 from pipelines.embed.vector_stage import EmbedSettings, embed, facts_of, load_encoder
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, graph_request
+from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_stage import mine
@@ -77,6 +78,7 @@ def _embed_sides(
     for side in sides:
         report(f"prepare {side.name}")
         side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
+    require_memory(settings.memory, settings.k, encoder.dim, *(side.sentences[0] for side in sides))
     if settings.seed is not None:
         content = content_hash(settings.seed)
         probes_of = add_probes(settings.seed, *(_probe_side(settings.work, side, content) for side in sides))
@@ -121,6 +123,7 @@ def _prepare_settings(settings: JobSettings, side: _Side, encoder: Encoder) -> P
         lang_filter=side.settings.lang_filter,
         encoder=settings.encoder if facts_of(encoder).text else None,
         rows_per_shard=settings.rows_per_shard,
+        memory_mb=memory_shares(settings.memory).duplicates_mb,
     )
 
 
@@ -153,5 +156,6 @@ def _mine_settings(settings: JobSettings, graph: Dataset, source: _Side, target:
         filters=settings.filters,
         rescore=rescoring(settings, graph),
         rows_per_shard=settings.rows_per_shard,
+        one_worker_edges=memory_shares(settings.memory).edges,
     )
     return asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
 
 from mining.filters import FilterSettings
 from mining.margin import Margin
@@ -130,6 +130,9 @@ class JobSettings(BaseModel):
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
+    memory: ByteSize = Field(
+        default=ByteSize(4 << 30), ge=1 << 20, description="memory of each worker, besides the encoder and mapped files"
+    )
 
     probes: Literal["seed", "encoder"] = Field(
         default="seed", description="where probe pairs come from: the seed bitext, or the default encoder's own"

@@ -117,6 +117,18 @@ def test_unwritable(tmp_path: Path, target: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
+def test_a_folder_above_that_cannot_be_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def makedirs(path: str, exist_ok: bool) -> None:
+        raise OSError(30, "Read-only file system", str(tmp_path / "a"))
+
+    monkeypatch.setattr(os, "makedirs", makedirs)
+    with (
+        pytest.raises(InputError, match=r"a/b/c\.json: cannot be written \(Read-only file system\)"),
+        files.atomic_writer(str(tmp_path / "a" / "b" / "c.json")),
+    ):
+        pass
+
+
 def test_an_error_about_another_file_is_not_blamed_on_the_output(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), files.atomic_text(str(tmp_path / "a.txt")):
         (tmp_path / "absent").read_text()

@@ -184,3 +184,23 @@ def test_paragraphs_are_where_lines_were_blank(encoder: Path, tmp_path: Path) ->
     row = json.loads((tmp_path / "p.jsonl").read_text(encoding="utf-8"))
     assert row["source"]["paragraphs"] == row["target"]["paragraphs"] == [0, 5]
     assert row["source"]["sentences"] == lines
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["-o", "en/a.tsv"], "en/a.tsv: this output would overwrite the input"),
+        (["-o", "p.tsv", "--beads", "de/b.txt"], "de/b.txt: this output would overwrite the input"),
+        (["-o", "p.tsv", "--documents", "./p.tsv"], "two outputs have the same name"),
+    ],
+)
+def test_no_output_takes_the_place_of_a_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("en/a.tsv", "de/b.txt"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("a\tb\n")
+    given = ["align", "en", "de", "--src-lang", "en", "--tgt-lang", "de", "--encoder", "none"]
+    assert told in str(CliRunner().invoke(app, [*given, *more]).exception)
+    assert (tmp_path / "en" / "a.tsv").read_text() == "a\tb\n"

@@ -140,6 +140,26 @@ def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Pat
     assert set(reasons) | set(kept) == set(range(1, 305)) and not set(reasons) & set(kept)
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["-o", "link.tsv"], "link.tsv: this output would overwrite the input d.tsv"),
+        (["-o", "new.tsv", "--rejected", "./d.tsv"], "./d.tsv: this output would overwrite the input d.tsv"),
+        (["-o", "new.tsv", "--rejected", "new.tsv"], "two outputs have the same name"),
+        (["-o", "seed.tsv", "--seed-pairs", "seed.tsv"], "overwrite the input seed.tsv"),
+    ],
+)
+def test_no_output_takes_the_place_of_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("d.tsv", "seed.tsv"):
+        (tmp_path / name).write_text("a\tb\n")
+    (tmp_path / "link.tsv").symlink_to("d.tsv")
+    assert told in str(CliRunner().invoke(app, ["clean", "d.tsv", "--encoder", "none", *more]).exception)
+    assert (tmp_path / "d.tsv").read_text() == "a\tb\n"
+
+
 def test_the_command_says_what_is_wrong(scoring_encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.tsv").write_text("")
     arguments = ["clean", str(tmp_path / "empty.tsv"), "-o", str(tmp_path / "o.tsv"), "--encoder", str(scoring_encoder)]

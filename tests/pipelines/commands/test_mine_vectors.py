@@ -54,6 +54,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
 
 def run(monkeypatch: pytest.MonkeyPatch, options: list[str]) -> int:
     monkeypatch.setattr(sys, "argv", ["twinlode", "mine-vectors", *options])
+    monkeypatch.setattr(cli, "leave", sys.exit)  # which would end the tests, too
     with pytest.raises(SystemExit) as ended:
         cli.main()
     return int(ended.value.code or 0)
@@ -238,6 +239,8 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
     (folder / "cut.gz").write_bytes(gzip.compress("\n".join(corpus.a).encode())[:-30])
     (folder / "latin.txt").write_bytes("\n".join(corpus.a[:-1]).encode() + b"\nGr\xfc\xdfe\n")
     (folder / "file").write_text("")
+    (folder / "link.tsv").symlink_to("gold.tsv")
+    corpus.text("gold.tsv", ["1\t1"])
     return [
         ({"src_vectors": "none.npy"}, ["none.npy: no such file"]),
         ({"src_text": "none.txt"}, ["none.txt: no such file"]),
@@ -267,7 +270,10 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"out": "new/pairs.tsv", "save_graph": "new/graph", "gold": "none.tsv"}, ["none.tsv: no such file"]),
         ({"save_graph": "file"}, ["file/forward.parquet: cannot be written"]),
         ({"rejected": "pairs.tsv"}, ["pairs.tsv: two outputs"]),
-        ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this input would be overwritten"]),
+        ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this output would overwrite the input gold.tsv"]),
+        ({"gold": "gold.tsv", "out": "link.tsv"}, ["link.tsv: this output would overwrite the input gold.tsv"]),
+        ({"gold": "gold.tsv", "curve": "./gold.tsv"}, ["./gold.tsv: this output would overwrite the input gold.tsv"]),
+        ({"src_lang": "German"}, ["'German' is not a language code"]),
     ]
 
 
@@ -282,6 +288,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
         assert message.startswith("twinlode: "), message
         assert all(part in message for part in expected), message
         assert sorted(corpus.folder.rglob("*")) == before, f"{changes} left something behind"
+    assert (corpus.folder / "gold.tsv").read_text() == "1\t1\n"
 
 
 def test_an_unknown_option_is_refused(

@@ -61,3 +61,6 @@ def test_a_file_that_is_not_the_one_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.arrow is damaged, or was edited or replaced"):
         check_file(str(path), checksum)
     check_file(str(path), "")
+    path.unlink()
+    with pytest.raises(InputError, match=r"a\.arrow is missing; delete the folder"):
+        check_file(str(path), checksum)

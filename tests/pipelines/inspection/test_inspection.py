@@ -124,6 +124,12 @@ def other_things(folder: Path) -> list[tuple[str, str]]:
     (folder / "notes.docx").write_text("x")
     (folder / "empty").mkdir()
     (folder / "cut.parquet").write_bytes(b"PAR1")
+    pq.write_table(
+        pa.table({"src_text": ["a b c d"] * 99, "tgt_text": ["e"] * 99}), folder / "edited.parquet", compression="zstd"
+    )
+    edited = bytearray((folder / "edited.parquet").read_bytes())
+    edited[30:50] = bytes(20)
+    (folder / "edited.parquet").write_bytes(edited)
     (folder / "cut.npy").write_bytes(b"\x93NUMPY")
     pq.write_table(pa.table({"colour": ["red"]}), folder / "other.parquet")
     (folder / "wide.tsv").write_text("a\tb\tc\td\te\n")
@@ -132,6 +138,7 @@ def other_things(folder: Path) -> list[tuple[str, str]]:
         ("nowhere", "no such file or folder"),
         ("empty", "not a folder of twinlode"),
         ("cut.parquet", "not a Parquet file"),
+        ("edited.parquet", "not a Parquet file, or a damaged one"),
         ("cut.npy", "not a NumPy array file"),
         ("other.parquet", "columns colour, which is none of twinlode's"),
         ("wide.tsv", "wide.tsv, line 1"),

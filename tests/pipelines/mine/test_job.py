@@ -24,6 +24,7 @@ from pipelines.embed.vector_stage import EmbedSettings, embed
 from pipelines.graph import graph_stage
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
+from pipelines.mine import job as job_module
 from pipelines.mine import pair_stage
 from pipelines.mine.job import JobResult, mine_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, ThresholdSettings
@@ -31,6 +32,7 @@ from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.work_folder import find_mines
 from pipelines.prepare import sentence_stage
+from pipelines.prepare.sentence_stage import prepare
 from pipelines.review.review_session import Session
 from pipelines.runners.runner import run
 from tests.encoder.fixtures import write_checkpoint
@@ -273,6 +275,36 @@ def test_damaged_vectors_are_refused(copied: Path, damage: str) -> None:
         mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
 
 
+@pytest.mark.parametrize("damage", ["missing", "cut", "edited"])
+def test_damaged_pairs_are_one_sentence_everywhere(copied: Path, damage: str) -> None:
+    shard = next((copied / "work3" / "pairs").glob("00000-*.parquet"))
+    data = shard.read_bytes()
+    shard.unlink()
+    if damage != "missing":
+        shard.write_bytes(data[: len(data) // 2] if damage == "cut" else data[:100] + bytes(9) + data[109:])
+    again = ["--work", f"{copied}/work3", "--k", "3", "--rows-per-shard", "54"]
+    told = "is missing" if damage == "missing" else "is damaged, or was edited"
+    for command in (
+        arguments(copied, copied, *again),
+        ["report", f"{copied}/work3"],
+        ["inspect", f"{copied}/work3/pairs"],
+        ["review", f"{copied}/work3"],
+    ):
+        error = CliRunner().invoke(app, command).exception
+        assert isinstance(error, InputError) and told in str(error), command
+
+
+def test_memory_reaches_the_stages_and_changes_no_result(
+    copied: Path, whole: JobResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(job_module, "prepare", lambda s, *a, **k: seen.append(s.memory_mb) or prepare(s, *a, **k))
+    monkeypatch.setattr(job_module, "mine", lambda s, *a, **k: seen.append(s.one_worker_edges) or mine(s, *a, **k))
+    again = mine_corpora(job(copied, "work3", k=3, rows_per_shard=54, memory="64MiB"))
+    assert seen == [8, 8, (64 << 20) // 200]
+    assert again.pairs.fingerprint == whole.pairs.fingerprint
+
+
 def test_a_work_folder_in_use_is_refused(copied: Path) -> None:
     with held(str(copied / "work3" / ".lock"), "x"), pytest.raises(InputError, match="work3 is in use by process"):
         mine_corpora(job(copied, "work3", k=3, rows_per_shard=54))
@@ -365,6 +397,8 @@ BAD = [
     (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
     (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --precision"),
+    (["--memory", "lots"], "mine: --memory: "),
+    (["--memory", "5MB"], "--memory 5MiB: the neighbours of two shards of 158 and 159 sentences take 33MiB; give"),
 ]
 
 

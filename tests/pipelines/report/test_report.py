@@ -205,3 +205,12 @@ def test_command_says_where_the_page_is(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(work)], catch_exceptions=False, env={"COLUMNS": "300"})
     assert result.exit_code == 0
     assert str(work / "report.html") in result.output
+
+
+def test_command_writes_nothing_but_pages(tmp_path: Path) -> None:
+    work = write_work(tmp_path / "work", pairs_of(3))
+    (tmp_path / "corpus.txt").write_text("kept")
+    for name, told in (("corpus.txt", "ends with .html"), ("corpus.txt/page.html", "cannot be written")):
+        error = CliRunner().invoke(app, ["report", str(work), "--out", str(tmp_path / name)]).exception
+        assert isinstance(error, InputError) and told in str(error)
+    assert (tmp_path / "corpus.txt").read_text() == "kept"
