@@ -86,6 +86,6 @@ def the_mine(workdir: str) -> Mine:
     # Pairs that were chosen again, by a review or otherwise, lie beside the first ones, and are reviewed by name.
     whole = [mine for mine in mines if "/pairs-" not in mine.pairs.url.removeprefix(workdir.rstrip("/"))] or mines
     if len(whole) > 1:
-        names = ", ".join(mine.pairs.url for mine in whole[:4])
+        names = ", ".join(mine.folder for mine in whole[:4])
         raise InputError(f"{workdir} holds {len(whole)} mines; review one of them at a time, for example {names}")
     return whole[0]

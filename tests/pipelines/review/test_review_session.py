@@ -97,13 +97,6 @@ def test_several_mines_are_reviewed_one_by_one(tmp_path: Path) -> None:
         Session(str(tmp_path), 50, 0.9)
 
 
-def test_pairs_that_were_chosen_again_are_named_by_their_folders(work: Path) -> None:
-    shutil.copytree(work / "pairs", work / "pairs-52c83552")
-    with pytest.raises(InputError, match=r"2 mines.*for example .*work/pairs, .*work/pairs-52c83552$"):
-        Session(str(work), 50, 0.9)
-    assert Session(str(work / "pairs-52c83552"), 50, 0.9).mine.pairs.url.endswith("pairs-52c83552")
-
-
 @pytest.fixture
 def server(work: Path) -> Iterator[ReviewServer]:
     with ReviewServer(Session(str(work), 50, 0.9), 0) as running:
