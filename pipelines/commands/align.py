@@ -10,7 +10,6 @@ import typer
 from pipelines.commands.mine import show
 
 if TYPE_CHECKING:
-    from pipelines.align.corpora import document_files
     from pipelines.align.job import AlignResult
 
 Documents = Annotated[
@@ -74,6 +73,7 @@ def command(
     from encoder.settings import validate_settings
     from mining.errors import InputError
     from mining.pair_formats import write_pairs
+    from pipelines.align.corpora import document_files
     from pipelines.align.job import AlignSettings, align_documents
     from pipelines.align.outputs import (
         pair_rows,
