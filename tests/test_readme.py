@@ -1,4 +1,4 @@
-"""The README is true: its commands and options exist, and so do the files, targets and pictures it names."""
+"""README and guides are true: their commands and options exist, and so do the files, targets and pictures they name."""
 
 import re
 import shlex
@@ -11,7 +11,8 @@ from typer.main import get_command
 from pipelines import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text()
+PAGES = ("README.md", "docs/mining.md", "docs/training.md")
+README = "\n".join((ROOT / page).read_text() for page in PAGES)
 FENCED = [text for kind, text in re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) if not kind]
 PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 LINES = [line for block in FENCED for line in block.replace("\\\n", " ").splitlines()]

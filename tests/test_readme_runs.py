@@ -2,7 +2,6 @@
 
 import gzip
 import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,12 +11,14 @@ import yaml
 import zstandard
 from typer.testing import CliRunner
 
+from encoder import default
 from encoder.models import TransformerSettings
 from encoder.text import TextSettings
 from pipelines.cli import app
 from pipelines.review.review_session import Session
 from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.demo.wheels import messages
+from tests.pipelines.installed import ENGLISH, GERMAN, install
 from tests.pipelines.loop.corpora import write_world
 from tests.test_readme import COMMANDS, PYTHON
 
@@ -54,6 +55,11 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_lines(here / "eval" / "test.txt", [KNOWN[0][0]])
     english, german = ([pair[side] for pair in TORN[side * 40 : side * 40 + 200]] for side in (0, 1))
     write_lines(here / "en.txt.gz", english)
+    write_lines(here / "en" / "a.txt", english)
+    write_lines(here / "en.txt", ENGLISH.splitlines())
+    write_lines(here / "de.txt", GERMAN.splitlines())
+    if not default.has_default():
+        install(tmp_path / "installed", monkeypatch)
     for path in ("de.txt.gz", "de/a.txt.zst"):
         write_lines(here / path, german[::-1])
     write_lines(here / "en" / "a.txt", english)
@@ -93,7 +99,6 @@ def test_every_command_of_the_readme_runs(stand_ins: Path) -> None:
     training = [arguments for arguments in given if arguments[0] == "train"]
     for arguments in training:  # first, because the others use its encoder
         run(arguments)
-    shutil.copytree("runs/small/best", "runs/demo/encoder/best")
     for block in PYTHON:
         exec(block, {})
     run(["export", "another", "--format", "sentence-transformers", "--out", "sentence-transformers/LaBSE"])
@@ -102,7 +107,15 @@ def test_every_command_of_the_readme_runs(stand_ins: Path) -> None:
             review(arguments[1], float(arguments[arguments.index("--precision") + 1]))
         elif arguments not in training:
             run(arguments)
-    pairs = [tuple(line.split("\t")[1:]) for line in Path("pairs.tsv").read_text().splitlines()]
+    pairs = [tuple(line.split("\t")[1:]) for line in Path("laser.tsv").read_text().splitlines()]
     assert len(set(pairs) & set(TORN)) > 0.9 * 160, "mined from vectors that are equal for true pairs"
-    for made in ("all.tsv", "good.tsv", "work/report.html", "out.json", "runs/loop/best/model.safetensors"):
+    for made in (
+        "pairs.tsv",
+        "aligned.tsv",
+        "all.tsv",
+        "good.tsv",
+        "work/report.html",
+        "out.json",
+        "runs/loop/best/model.safetensors",
+    ):
         assert Path(made).stat().st_size > 0
