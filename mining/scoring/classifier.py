@@ -121,7 +121,8 @@ def raw_scores(
     if not len(features):
         return np.empty(0)
     raw = np.asarray(booster.predict(features, raw_score=True, num_threads=threads), np.float64)
-    return raw + _RANKING * (features[:, RATIO] - 1.0) if use == Use.mining else raw
+    # A pair without a margin (an isolated sentence) is ranked by the trees alone.
+    return raw + _RANKING * np.nan_to_num(features[:, RATIO] - 1.0) if use == Use.mining else raw
 
 
 def _trees(use: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.commands.mine import show
+from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
     from pipelines.align.job import AlignResult
@@ -68,6 +69,7 @@ def command(
 
     Example: twinlode align en/ de/ -o pairs.tsv --src-lang en --tgt-lang de --documents documents.tsv
     """
+    quiet_beam()
     from rich.console import Console
 
     from encoder.settings import validate_settings

@@ -30,7 +30,7 @@ def write_model_card(path: Path, card: Card, settings: TrainSettings, note: str)
 
 
 def _head(card: Card) -> str:
-    languages = "\n".join(f"- {lang}" for lang in sorted(card.trained))
+    languages = "\n".join(f'- "{lang}"' for lang in sorted(card.trained))  # in quotes, as YAML takes no for false
     tags = "\n".join(f"- {tag}" for tag in ("sentence-similarity", "feature-extraction", "bitext-mining", "twinlode"))
     return (
         f"---\nlanguage:\n{languages}\nlicense: apache-2.0\nlibrary_name: twinlode\n"

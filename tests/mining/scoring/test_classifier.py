@@ -16,7 +16,7 @@ from mining.scoring.classifier import (
     is_classifier,
     load_classifier,
 )
-from mining.scoring.features import NAMES
+from mining.scoring.features import NAMES, RATIO
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,7 @@ def examples() -> Examples:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(4000, len(NAMES))).astype(np.float32)
     features[rng.random(features.shape) < 0.1] = np.nan
+    features[:, RATIO] = 1.0  # of which a little goes into the score; here it decides nothing
     labels = np.nan_to_num(features[:, 3]) + 0.5 * rng.normal(size=4000) > 0.5
     return Examples(Use.mining, features, labels)
 
