@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from mining.files import atomic_text
+from mining.filters import FilterSettings
 from mining.pairs import SCHEMA, rebatch
 from pipelines.align.corpora import Corpus, DocumentText
 from pipelines.align.job import AlignResult, AlignSettings
 from pipelines.datasets.manifest import join
 from pipelines.mine.job import mine_corpora
-from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
+from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings, default_encoder
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner
@@ -37,9 +38,11 @@ def mine_leftovers(
     job = JobSettings(
         source=sides[0],
         target=sides[1],
-        encoder=encoder,
+        encoder=encoder or default_encoder(),
         work=join(work, "mine"),
         threshold=ThresholdSettings(at_least=THRESHOLD),
+        # The languages were checked, or trusted, when the documents were read.
+        filters=FilterSettings(language=None),
         device=settings.device,
         threads=settings.threads,
     )
