@@ -62,7 +62,6 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         install(tmp_path / "installed", monkeypatch)
     for path in ("de.txt.gz", "de/a.txt.zst"):
         write_lines(here / path, german[::-1])
-    write_lines(here / "en" / "a.txt", english)
     vectors = np.random.default_rng(0).normal(size=(len(TORN), 1024)).astype(np.float32)
     vectors[:200].tofile(here / "en.bin")
     vectors[239:39:-1].tofile(here / "de.bin")
