@@ -48,14 +48,11 @@ def sides(source: str, target: str) -> dict:
 def test_choices_of_the_default_encoder() -> None:
     tree = sides("en", "de")
     assert fill_in_choices(tree) == [default.status("de").warning]
-    assert (tree["margin"], tree["probes"], tree["threshold"]) == (
-        "distance",
-        "encoder",
-        {"precision": 0.9, "unreachable": "keep"},
-    )
-    fixed = sides("en", "de") | {"threshold": {"top": 3}, "margin": "ratio"}
+    assert "margin" not in tree
+    assert (tree["probes"], tree["threshold"]) == ("encoder", {"precision": 0.9, "unreachable": "keep"})
+    fixed = sides("en", "de") | {"threshold": {"top": 3}, "margin": "distance"}
     fill_in_choices(fixed)
-    assert (fixed["margin"], fixed["probes"], fixed["threshold"]) == ("ratio", "encoder", {"top": 3})
+    assert (fixed["margin"], fixed["probes"], fixed["threshold"]) == ("distance", "encoder", {"top": 3})
     other = sides("en", "de") | {"encoder": "somewhere"}
     assert fill_in_choices(other) == [] and "probes" not in other
     unknown = sides("en", "fr")
@@ -78,7 +75,7 @@ def test_two_files_and_an_output_are_enough(tmp_path: Path, monkeypatch: pytest.
         lines[row].split("\t", 1)[1] for row in (0, (len(lines) - 1) // 2, len(lines) - 1)
     ]
     assert 0 < pairs.rows == len(Path("pairs.tsv").read_text().splitlines())
-    assert pairs.manifest.request.configuration["margin"] == "distance"
+    assert pairs.manifest.request.configuration["margin"] == "ratio"
     assert pairs.manifest.counters.dropped["probe_pairs"] > 0
     probes = open_dataset("pairs.work/src-probes", "sentences")
     assert 80 < probes.rows < 160
