@@ -118,3 +118,4 @@ def test_every_command_of_the_readme_runs(stand_ins: Path) -> None:
         "runs/loop/best/model.safetensors",
     ):
         assert Path(made).stat().st_size > 0
+    assert Path("aligned.tsv").exists(), "and may be empty: these documents are shuffled, and never forced"
