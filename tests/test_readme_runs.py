@@ -110,7 +110,6 @@ def test_every_command_of_the_readme_runs(stand_ins: Path) -> None:
     assert len(set(pairs) & set(TORN)) > 0.9 * 160, "mined from vectors that are equal for true pairs"
     for made in (
         "pairs.tsv",
-        "aligned.tsv",
         "all.tsv",
         "good.tsv",
         "work/report.html",
