@@ -16,6 +16,7 @@ from pipelines.commands.options import (
     ThresholdFromOption,
     read_filters,
 )
+from pipelines.mine.job_defaults import SIDES
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-SIDES = ("source", "target")
 OPTIONS = {
     "encoder": key("encoder"),
     "trust_remote_code": key("trust_remote_code"),
