@@ -42,4 +42,4 @@ def test_a_run_does_not_hold_its_corpus(tmp_path: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     stored = sum(path.stat().st_size for path in (tmp_path / "large/run/data").rglob("*.bin"))
     assert stored > 60e6
-    assert int(result.stdout) < stored  # its text as Python strings takes three times that
+    assert int(result.stdout) < 1.5 * stored  # its text as Python strings takes three times what is stored
