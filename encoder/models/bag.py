@@ -30,6 +30,7 @@ class BagSettings(BaseModel):
     bigrams: int = Field(0, ge=0, description="Hash buckets for adjacent token pairs; 0 for none.")
     words: int = Field(0, ge=0, description="Hash buckets for words of two or more tokens; 0 for none.")
     ngrams: int = Field(0, ge=0, description="Hash buckets for 3- and 4-grams of romanised words; 0 for none.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Share of features that a training step leaves out.")
     sparse: bool = Field(False, description="Gradients of the rows that a batch uses only, for `lazy_adam`.")
 
 
@@ -52,6 +53,7 @@ class Bag(nn.Module):
         super().__init__()
         self.settings = settings
         self.dim = settings.dim
+        self.dropout = nn.Dropout(settings.dropout)
         self.tokens = _table(vocabulary, settings.dim)
         self.bigrams = _table(settings.bigrams, settings.dim) if settings.bigrams else None
         self.words = _table(settings.words, settings.dim) if settings.words else None
@@ -64,13 +66,14 @@ class Bag(nn.Module):
             self.register_buffer("spellings", spelled)
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        total = self._sum(self.tokens, batch)  # (batch, dim)
-        count = batch.offsets.diff()
+        tokens = self._some(batch)
+        total = self._sum(self.tokens, tokens)  # (batch, dim)
+        count = tokens.offsets.diff()
         if self.bigrams is not None:
-            pairs = bigram_buckets(batch, self.bigrams.num_embeddings)
+            pairs = self._some(bigram_buckets(batch, self.bigrams.num_embeddings))
             total, count = total + self._sum(self.bigrams, pairs), count + pairs.offsets.diff()
         if self.words is not None:
-            words = word_buckets(batch, self.word_starts, self.words.num_embeddings)
+            words = self._some(word_buckets(batch, self.word_starts, self.words.num_embeddings))
             total, count = total + self._sum(self.words, words), count + words.offsets.diff()
         if self.ngrams is not None and len(batch.ids):
             spelled, spelled_words = self._spelled(self.ngrams, batch)
@@ -80,9 +83,18 @@ class Bag(nn.Module):
     def _spelled(self, table: nn.EmbeddingBag, batch: TokenBatch) -> tuple[Tensor, Tensor]:
         """The sum over the words of each sentence of the mean of their n-grams, and how many words there are."""
         words, occurrences = different_words(batch, self.word_starts)
+        occurrences = self._some(occurrences)
         grams = ngrams(words, self.spellings, table.num_embeddings)
         means = self._sum(table, grams) / grams.offsets.diff().clamp(min=1)[:, None]  # (different words, dim)
         return _Sum.apply(means, occurrences.ids, occurrences.offsets, False), occurrences.offsets.diff()
+
+    def _some(self, features: TokenBatch) -> TokenBatch:
+        """The features that dropout keeps while training."""
+        if not self.training or not self.dropout.p:
+            return features
+        kept = self.dropout(torch.ones(len(features.ids), device=features.ids.device)) > 0
+        kept_before = torch.cat([features.offsets.new_zeros(1), kept.cumsum(0)])
+        return TokenBatch(features.ids[kept], kept_before[features.offsets])
 
     def _sum(self, table: nn.EmbeddingBag, batch: TokenBatch) -> Tensor:
         if self.settings.sparse and self.training and torch.is_grad_enabled():

@@ -79,3 +79,23 @@ def test_a_bag_whose_weights_come_later_draws_none(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.Tensor, "normal_", lambda *given, **more: pytest.fail("drawn"))
     with torch.device("meta"):
         assert Bag(BagSettings(dim=4, bigrams=7), 20).tokens.weight.is_meta
+
+
+def test_dropout_leaves_out_features_while_training_only() -> None:
+    batch = Tokens.from_lists([list(range(20)) * 50]).batch()
+    settings = BagSettings(dim=4, bigrams=8, words=8, ngrams=8)
+    torch.manual_seed(0)
+    bag = Bag(settings.model_copy(update={"dropout": 0.5}), 20, STARTS)
+    torch.manual_seed(0)
+    plain = Bag(settings, 20, STARTS)
+    assert not torch.allclose(bag(batch), bag(batch))
+    assert torch.equal(bag.eval()(batch), plain(batch))
+
+
+def test_dropout_keeps_features_with_their_sentence() -> None:
+    torch.manual_seed(0)
+    bag = Bag(BagSettings(dim=2, dropout=0.5), 3)
+    with torch.no_grad():
+        bag.tokens.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]))
+    vectors = bag(Tokens.from_lists([[0] * 200, [], [1] * 200]).batch())
+    torch.testing.assert_close(vectors, torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]))
