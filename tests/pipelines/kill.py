@@ -1,7 +1,8 @@
 """SIGKILL at random moments in every stage of a small job, then run it again: `make test-kill`.
 
-Seeded, so that a failure can be had again. After each kill the job is run to its end by the next attempts; what was
-finished before a kill must not be made again, and the pairs must be those of an undisturbed run.
+Seeded, so that a failure can be had again. A job says when a stage begins, and is killed at a moment within the time
+that the stage took undisturbed, until every stage was hit often enough. Then it is run to its end: what was finished
+before the kill must not be made again, and the pairs must be those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import select
 import signal
 import sys
 import tempfile
@@ -23,9 +25,10 @@ from pipelines.mine.job import mine_corpora
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
-KILLS = 24
-LONGEST_WAIT = 1.0  # seconds into a stage
-STAGES = ("src", "tgt", "src-vectors", "tgt-vectors", "graph", "pairs")
+HITS = 4  # at least, in every stage
+ATTEMPTS = 10  # at most, for each hit that is asked for
+STAGES = ("prepare src", "prepare tgt", "embed src", "embed tgt", "graph", "mine")
+FOLDERS = ("src", "tgt", "src-vectors", "tgt-vectors", "graph", "pairs")
 # What a stage leaves when a piece of its work is finished.
 NOTES = (
     "parts/*.json",
@@ -62,21 +65,52 @@ class Run:
         return os.waitpid(self.process, 0)[1]
 
 
-def mine(folder: Path, work: str) -> Run:
-    return Run(lambda: mine_corpora(job(folder, work, rows_per_shard=40), RunnerSettings(processes=1)))
+class Mine(Run):
+    """A small job that says through a pipe which stage it begins."""
+
+    def __init__(self, folder: Path, work: str) -> None:
+        self._stages, end = os.pipe()
+        os.set_blocking(self._stages, False)
+
+        def say(stage: str) -> None:
+            os.write(end, f"{stage}\n".encode())
+
+        settings = job(folder, work, rows_per_shard=40)
+        super().__init__(lambda: mine_corpora(settings, RunnerSettings(processes=1), report=say))
+        os.close(end)
+        self.begun: dict[str, float] = {}
+
+    def listen(self, seconds: float) -> bool:
+        """Take in what the job says until then; whether it says any more."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and select.select([self._stages], [], [], left)[0]:
+            said = os.read(self._stages, 4096)
+            if not said:
+                return False
+            self.begun |= dict.fromkeys(said.decode().split("\n")[:-1], time.monotonic())
+        return True
+
+    @property
+    def stage(self) -> str:
+        """The stage that began last."""
+        return next(reversed(self.begun), "start")
+
+
+def times_of(run: Mine) -> dict[str, float]:
+    """Seconds that each stage of an undisturbed job takes."""
+    while run.listen(60.0):
+        pass
+    moments = [*run.begun.values(), time.monotonic()]
+    assert tuple(run.begun) == STAGES and run.wait() == 0
+    return {stage: end - begin for stage, begin, end in zip(run.begun, moments, moments[1:], strict=False)}
 
 
 def finished_work(work: Path) -> dict[Path, int]:
     """Every finished piece with the time it was written: shards, and scratch files where the stage is not complete."""
     found = [path for path in work.glob("*/*") if path.suffix in (".parquet", ".arrow", ".json") and path.is_file()]
-    for stage in STAGES:
+    for stage in FOLDERS:
         found += [path for note in NOTES for path in (work / stage / "_work").glob(note)]
     return {path: path.stat().st_mtime_ns for path in found}
-
-
-def stage_of(work: Path) -> str:
-    """The first stage that is not complete."""
-    return next((stage for stage in STAGES if not (work / stage / "manifest.json").exists()), "end")
 
 
 def pairs(work: Path) -> list[bytes]:
@@ -88,31 +122,27 @@ def pairs(work: Path) -> list[bytes]:
     return [(work / "pairs" / name).read_bytes() for name in (*names, "curve.json")]
 
 
-def kill_in(stage: str, folder: Path, number: int, draw: random.Random, hits: Counter[str]) -> Path:
-    """Begin a job, kill it at a random moment of a stage, and run it again to its end."""
-    work = folder / f"killed{number}"
-    run = mine(folder, work.name)
-    while run.running() and _order(stage_of(work)) < _order(stage):
-        time.sleep(0.002)
-    time.sleep(draw.uniform(0, LONGEST_WAIT))
+def kill_in(stage: str, moment: float, folder: Path, work: Path) -> str:
+    """Begin a job, kill it some seconds after a stage began, and run it again to its end; the stage that was hit."""
+    run = Mine(folder, work.name)
+    alive = True
+    while alive and stage not in run.begun:
+        alive = run.listen(0.01)
+    alive = alive and run.listen(moment)
+    hit = run.stage if alive else "end"
     run.kill()
-    hits[stage_of(work)] += 1
     before = finished_work(work)
-    assert mine(folder, work.name).wait() == 0, f"kill {number} in {stage}: the rerun failed"
+    assert Mine(folder, work.name).wait() == 0, f"{work.name}, in {hit}: the rerun failed"
     after = finished_work(work)
     redone = {path for path, when in before.items() if path in after and after[path] != when}
-    assert not redone, f"kill {number} in {stage}: made again: {sorted(map(str, redone))}"
-    return work
+    assert not redone, f"{work.name}, in {hit}: made again: {sorted(map(str, redone))}"
+    return hit
 
 
-def _order(stage: str) -> int:
-    return STAGES.index(stage) if stage in STAGES else len(STAGES)
-
-
-def main(kills: int = KILLS, seed: int = 0) -> None:
+def main(hits: int = HITS, seed: int = 0) -> None:
     logging.getLogger().setLevel(logging.ERROR)
     draw = random.Random(seed)
-    hits: Counter[str] = Counter()
+    struck = Counter(dict.fromkeys(STAGES, 0))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_corpora(folder)
@@ -120,13 +150,16 @@ def main(kills: int = KILLS, seed: int = 0) -> None:
             write_encoder(folder / "encoder")
             os._exit(0)
         os.wait()
-        assert mine(folder, "whole").wait() == 0
+        seconds = times_of(Mine(folder, "whole"))
         expected = pairs(folder / "whole")
-        for number in range(kills):
-            work = kill_in(STAGES[number % len(STAGES)], folder, number, draw, hits)
-            assert pairs(work) == expected, f"kill {number}: other pairs than those of an undisturbed run"
-            print(f"{number + 1}/{kills} killed; so far in {dict(hits)}", flush=True)
-    print(f"{kills} kills, every rerun gave the same pairs and redid nothing that was finished")
+        while (stage := min(STAGES, key=struck.__getitem__)) and struck[stage] < hits:
+            number = struck.total() + 1
+            assert number <= ATTEMPTS * hits * len(STAGES), f"{stage} was not hit often enough: {dict(struck)}"
+            work = folder / f"killed{number}"
+            struck[kill_in(stage, draw.uniform(0, seconds[stage]), folder, work)] += 1
+            assert pairs(work) == expected, f"{work.name}: other pairs than those of an undisturbed run"
+            print(f"{number} killed; so far in {dict(struck)}", flush=True)
+    print(f"{struck.total()} kills, every rerun gave the same pairs and redid nothing that was finished")
 
 
 if __name__ == "__main__":
