@@ -10,23 +10,31 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from mining.errors import InputError
+from mining.errors import InputError, UnreachablePrecision
 from mining.margin import Margin
 from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
 from mining.neighbours import Graph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.threshold import tune_on_gold
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
-from pipelines.evaluation.calibrated import calibrated_threshold, read_seed
+from pipelines.evaluation.calibrated import (
+    Planting,
+    best_threshold,
+    calibrated,
+    read_seed,
+    seed_planting,
+    shipped_planting,
+)
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.evaluation.data import DataFolder, Texts
-from pipelines.evaluation.samples import Sample, f1_percent
+from pipelines.evaluation.samples import Sample, Statistic, f1_percent, precision_percent
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
 LIKELY = "F1, threshold without gold (probability one half)"
+PROMISED = "true precision at the threshold for an estimated {:g}"
 Way = tuple[Retrieval, str]  # and margin, or "rescored"
 RESCORED: Way = (Retrieval.max, "rescored")
 _LEXICON_PAIRS = 20_000
@@ -52,8 +60,8 @@ class Bucc(Benchmark):
     """The published BUCC 2017/2018 folders, or the same without split names.
 
     `train` is the folder of the training side where it is another one (its texts are called `train/...`); else the
-    `.training` files of `data` are it. With `seed_pairs`, TSV files such as `seeds/{source}-{target}.tsv`, there is
-    also the figure of a threshold that needs no gold.
+    `.training` files of `data` are it. With `seed_pairs`, TSV files such as `seeds/{source}-{target}.tsv`, or with
+    `probes: encoder`, there are also the figures of thresholds that need no gold.
     Without any training gold, or without test gold (BUCC never published it), only the same-gold figure exists.
     """
 
@@ -61,6 +69,10 @@ class Bucc(Benchmark):
     train: str | None = None
     seed_pairs: str | None = None
     seed_size: int = Field(1000, ge=80)
+    probes: Literal["seed", "encoder"] = Field(
+        "seed", description="Where probe pairs come from: `seed_pairs`, or the default encoder's own probe vectors."
+    )
+    precision: float = Field(0.9, gt=0, le=1, description="Report how precise pairs truly are that promise to be.")
     random_seed: int = 0
     pairs: tuple[str, ...] = ()  # none are all that are there
     k: int = Field(4, ge=1)
@@ -90,7 +102,7 @@ class Bucc(Benchmark):
             Choice("cosine", f"{' '.join(self.cosine)} (absolute is the plain cosine)"),
             Choice("repeated sentences", "kept"),
             Choice("kept", "score >= threshold"),
-            *([Choice("seed pairs", f"{self.seed_size:,} of {self.seed_pairs}")] if self.seed_pairs else []),
+            *([Choice("seed pairs", f"{self.seed_size:,} of {self.seed_pairs}")] if self._seeded else []),
         ]
 
     def _pairs_there(self, data: DataFolder) -> list[str]:
@@ -115,21 +127,46 @@ class Bucc(Benchmark):
             outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
         if RESCORED in mined:  # log odds, which have a natural threshold
             outcome.scores.append(_score(test, RESCORED, mined[RESCORED], 0.0, LIKELY, True))
-        if self.seed_pairs is not None:
-            outcome.scores += [
-                self._calibrated(source, data, test, way, mined[way]) for way in (self.main, RESCORED) if way in mined
-            ]
+        for way in (self.main, RESCORED):
+            # vectors without text cannot be scored again by what their words are
+            if way in mined and (self._seeded or (self.probes == "encoder" and way != RESCORED)):
+                self._calibrated(source, data, test, way, mined[way], outcome)
         for way in dict.fromkeys((self.main, self.cosine)):
             outcome.attachments.append(_curve_table(pair, way, mined[way].curve))
         threshold = (tuning or mined)[self.main].threshold
         outcome.attachments.append(_examples(test, mined[self.main], threshold, self.examples))
 
-    def _calibrated(self, source: VectorSource, data: DataFolder, test: Comparable, way: Way, mined: Mined) -> Score:
+    @property
+    def _seeded(self) -> bool:
+        return self.probes == "seed" and self.seed_pairs is not None
+
+    def _planting(self, source: VectorSource, data: DataFolder, test: Comparable) -> Planting:
+        if self.probes == "encoder":
+            return shipped_planting(source, test)
         pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.random_seed)
         data.digests.update({texts.name: texts.digest for texts in pairs})
+        return seed_planting(source, pairs)
+
+    def _calibrated(
+        self, source: VectorSource, data: DataFolder, test: Comparable, way: Way, mined: Mined, outcome: Outcome
+    ) -> None:
+        """The scores of the thresholds that probe pairs choose: of the best F1, and for the wanted precision."""
         mine = partial(self._edges, source=source, data=data, way=way)
-        threshold = calibrated_threshold(source, test, pairs, mine, self.k, self.random_seed)
-        return _score(test, way, mined, threshold, CALIBRATED, True)
+        found = calibrated(source, test, self._planting(source, data, test), mine, self.k, self.random_seed)
+        outcome.scores.append(_score(test, way, mined, best_threshold(found), CALIBRATED, True))
+        name = f"{test.pair} {' '.join(way)} for a precision of {self.precision:g}"
+        try:
+            point = found.threshold_for(self.precision)
+        except UnreachablePrecision as error:
+            outcome.choices.append(Choice(name, str(error)))
+            return
+        metric = PROMISED.format(self.precision)
+        outcome.scores.append(_score(test, way, mined, point.threshold, metric, True, precision_percent))
+        low, high = point.interval
+        claim = "claimed" if point.reliable else f"not claimed, as {point.reason}"
+        outcome.choices.append(
+            Choice(name, f"{point.kept:,} pairs score {point.threshold:.4f} or more, {low:.1%} to {high:.1%}, {claim}")
+        )
 
     def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
         """The training side if there is one, and what is reported on."""
@@ -190,10 +227,17 @@ def pair_counts(edges: Edges, threshold: float, gold: np.ndarray, sources: int) 
     return np.stack(counted, axis=1)  # (sources, 3)
 
 
-def _score(test: Comparable, way: Way, mined: Mined, threshold: float, metric: str, headline: bool) -> Score:
-    sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), f1_percent)
-    found = metrics_at(mined.edges, threshold, test.gold)
-    return Score(f"{test.pair} {' '.join(way)}", metric, 100 * found.f1, sample, headline=headline)
+def _score(
+    test: Comparable,
+    way: Way,
+    mined: Mined,
+    threshold: float,
+    metric: str,
+    headline: bool,
+    statistic: Statistic = f1_percent,
+) -> Score:
+    sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), statistic)
+    return Score(f"{test.pair} {' '.join(way)}", metric, sample.value(), sample, headline=headline)
 
 
 def _folded(counts: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.calibration import calibrate
+from encoder import default
+from mining.calibration import Calibration, calibrate
 from mining.errors import InputError
 from mining.neighbours import Graph
 from mining.probes import plant_vectors
@@ -47,17 +48,37 @@ def read_seed(template: str, pair: str, size: int, random_seed: int) -> Seed:
     )
 
 
-def calibrated_threshold(
-    source: VectorSource, corpora: Comparable, seed_pairs: Seed, mine: Miner, k: int, random_seed: int
-) -> float:
-    """The threshold of the highest estimated F1; gold is not looked at."""
-    texts = (corpora.source, corpora.target, seed_pairs.source, seed_pairs.target)
-    here, there, seed_source, seed_target = (source.vectors(text) for text in texts)
-    planted = plant_vectors(here, there, seed_source, seed_target, random_seed)
-    left = _joined(corpora.source, seed_pairs.source, planted.source_pairs)
-    right = _joined(corpora.target, seed_pairs.target, planted.target_pairs)
+class Planting(NamedTuple):
+    """Vectors of probe pairs, and their texts; shipped probe vectors have none."""
+
+    source: np.ndarray
+    target: np.ndarray
+    texts: Seed
+
+
+def seed_planting(source: VectorSource, seed_pairs: Seed) -> Planting:
+    """Probe pairs that are known translations."""
+    return Planting(source.vectors(seed_pairs.source), source.vectors(seed_pairs.target), seed_pairs)
+
+
+def shipped_planting(source: VectorSource, corpora: Comparable) -> Planting:
+    """Probe pairs that come with the default encoder; another encoder is refused."""
+    langs = corpora.source.lang or "", corpora.target.lang or ""
+    found = default.probes(*langs, encoder=source.fingerprint)
+    blank = [Texts("probe vectors", [""] * len(found.source), lang) for lang in langs]
+    return Planting(found.source, found.target, Seed(*blank))
+
+
+def calibrated(
+    source: VectorSource, corpora: Comparable, probes: Planting, mine: Miner, k: int, random_seed: int
+) -> Calibration:
+    """What the probe pairs say about every threshold; gold is not looked at."""
+    here, there = (source.vectors(text) for text in (corpora.source, corpora.target))
+    planted = plant_vectors(here, there, probes.source, probes.target, random_seed)
+    left = _joined(corpora.source, probes.texts.source, planted.source_pairs)
+    right = _joined(corpora.target, probes.texts.target, planted.target_pairs)
     edges = mine(graph_of(planted.source, planted.target, k), left, right)
-    found = calibrate(
+    return calibrate(
         edges.source,
         edges.target,
         edges.scores,
@@ -66,6 +87,10 @@ def calibrated_threshold(
         probes=planted.rows,
         random_seed=random_seed,
     )
+
+
+def best_threshold(found: Calibration) -> float:
+    """The threshold of the highest estimated F1."""
     precision, recall = found.curve.precision, found.curve.recall
     if not len(precision):
         return float("inf")

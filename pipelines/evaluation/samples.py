@@ -91,3 +91,9 @@ def f1_percent(items: NDArray) -> float:
     """100 F1 of columns (correct, found, gold) that count pairs."""
     correct, found, gold = items.sum(axis=0)
     return 200 * float(correct) / float(found + gold) if found + gold else 0.0
+
+
+def precision_percent(items: NDArray) -> float:
+    """100 times the precision of columns (correct, found, ..) that count pairs."""
+    correct, found = items[:, :2].sum(axis=0)
+    return 100 * float(correct) / float(found) if found else 0.0

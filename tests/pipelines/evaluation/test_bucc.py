@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from encoder import default
+from encoder.default import Probes
 from mining.errors import InputError
 from mining.margin import Margin
 from mining.retrieval import Edges, Retrieval
-from pipelines.evaluation.bucc import CALIBRATED, SAME, TUNED, Bucc, metrics_at, pair_counts
+from pipelines.evaluation.bucc import CALIBRATED, PROMISED, SAME, TUNED, Bucc, metrics_at, pair_counts
 from pipelines.evaluation.calibrated import read_seed
 from pipelines.evaluation.comparable import find_pairs, read_comparable
 from pipelines.evaluation.data import DataFolder
@@ -133,6 +135,28 @@ def test_threshold_without_gold(tmp_path: Path) -> None:
         read_seed(str(tmp_path / "seeds/{target}-{source}.tsv"), "fr-en", 300, 0)
     with pytest.raises(InputError, match=r"write \{source\} and \{target\}"):
         read_seed("seeds.tsv", "fr-en", 300, 0)
+
+
+def test_threshold_by_the_probe_vectors_of_the_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpora(tmp_path, "de-en", seed=2, noise=0.3, size=900, gold=300)
+    draw = np.random.default_rng(9)
+    vectors = draw.normal(size=(300, 8))
+    asked = []
+
+    def probes(source: str, target: str, *, encoder: str) -> Probes:
+        asked.append((source, target, encoder))
+        return Probes(vectors.astype(np.float32), (vectors + 0.3 * draw.normal(size=(300, 8))).astype(np.float32))
+
+    monkeypatch.setattr(default, "probes", probes)
+    for wanted in (0.9, 0.6):
+        outcome = Bucc(data=".", probes="encoder", precision=wanted).run(LiteralVectors(), DataFolder(tmp_path))
+        scores = scores_of(outcome)
+        assert scores["de-en max ratio", SAME] - 6 < scores["de-en max ratio", CALIBRATED]
+        assert abs(scores["de-en max ratio", PROMISED.format(wanted)] - 100 * wanted) < 8
+    assert asked == [("de", "en", "literal")] * 2
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="this is another encoder, so give seed pairs"):
+        Bucc(data=".", probes="encoder").run(LiteralVectors(), DataFolder(tmp_path))
 
 
 def test_gold_ids_that_do_not_exist(tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
     assert not (root / "out.json").exists()
 
 
-def test_the_suite_of_the_shared_data_finds_its_folders(shared_data: Path) -> None:
-    suite = load_settings(Suite, REPOSITORY / "configs/suite-shared.yaml")
+@pytest.mark.parametrize("name", ["suite-shared", "suite-default"])
+def test_the_suites_of_the_shared_data_find_their_folders(shared_data: Path, name: str) -> None:
+    suite = load_settings(Suite, REPOSITORY / f"configs/{name}.yaml")
     assert all((shared_data / benchmark.data).is_dir() for benchmark in suite.benchmarks)
