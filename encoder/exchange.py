@@ -139,7 +139,7 @@ def _write_static(folder: Path, model: Bag, text: TextEncoder) -> None:
     backend = standard_tokenizer(text.subword, text.settings.normalize, text.settings.max_tokens).backend_tokenizer
     backend.enable_truncation(text.settings.max_tokens)
     backend.save(str(folder / "tokenizer.json"))
-    save_file({"embedding.weight": model.tokens.weight.detach().contiguous()}, folder / "model.safetensors")
+    save_file({"embedding.weight": model.tokens.weight.detach().float().contiguous()}, folder / "model.safetensors")
     _write_modules(folder, "", "sentence_transformers.models.StaticEmbedding")
 
 

@@ -32,7 +32,8 @@ class TwinlodeModule(InputModule):
         return {"input_ids": ids, "offsets": offsets}
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        features["sentence_embedding"] = self.model(TokenBatch(features["input_ids"], features["offsets"]))
+        vectors = self.model(TokenBatch(features["input_ids"], features["offsets"]))
+        features["sentence_embedding"] = vectors.float()
         return features
 
     def get_embedding_dimension(self) -> int:

@@ -186,10 +186,10 @@ class Encoder:
         tokens = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
         if 0 < len(tokens.ids) < _FEWEST_TOKENS:
             tokens = Tokens.concatenate([tokens] * -(-_FEWEST_TOKENS // len(tokens.ids)))
-        vectors = self.model(tokens.batch(self.device))[: span.stop - span.start]  # (batch, dim)
+        vectors = self.model(tokens.batch(self.device))[: span.stop - span.start].float()  # (batch, dim)
         if normalize:
             vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        return vectors.float().cpu().numpy()
+        return vectors.cpu().numpy()
 
     def _run_all(self, run: Callable[[Span], int], spans: list[Span]) -> Iterator[int]:
         """On a CPU each core takes whole batches: no core waits for another, and no product is split, inside one."""

@@ -14,9 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import mosestokenizer
-from mosestokenizer import MosesTokenizer
-
 from encoder.normalize import LAST_LETTER
 from encoder.words import Segmenter
 
@@ -61,6 +58,8 @@ class Moses(Segmenter):
     """
 
     def __init__(self, lang: str) -> None:
+        from mosestokenizer import MosesTokenizer  # a large library, which an encoder that is only loaded does not need
+
         try:
             self._compiled = MosesTokenizer(lang, url_handling=False)
         except RuntimeError:  # no list of abbreviations for this language
@@ -123,6 +122,8 @@ def _same_characters(tokens: str, text: str) -> bool:
 
 def _ordinals(lang: str) -> set[str]:
     """The numbers among a language's abbreviations ("am 3. Mai"), which the compiled tokenizer overlooks."""
+    import mosestokenizer
+
     prefixes = Path(mosestokenizer.__file__).parent / f"share/nonbreaking_prefixes/nonbreaking_prefix.{lang}"
     return {line for line in prefixes.read_text().split("\n") if line.isdigit()} if prefixes.exists() else set()
 

@@ -6,6 +6,7 @@ all tables of a model share first gives every byte the same share of the varianc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,18 +25,18 @@ class ProductCode(NamedTuple):
     def rows(self) -> np.ndarray:
         """(rows, dim) float32, as they are remembered."""
         rows = np.empty((len(self.codes), self.codes.shape[1] * self.codebook.shape[2]), np.float32)
-        self.fill(rows, np.arange(len(rows)))
+        for here, directions in self.directions():
+            np.multiply(directions, self.scales[here, None], out=rows[here], dtype=np.float32)
         return rows
 
-    def fill(self, table: np.ndarray, places: np.ndarray) -> None:
-        """Write the rows to these `places` of `table` (n, dim)."""
+    def directions(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows without their scales, in the type of the codebook, some at a time: each array is used again."""
         code_bytes, _, width = self.codebook.shape
-        words = self.codebook.astype(np.float32).reshape(-1, width)
-        scales = self.scales.astype(np.float32)[:, None]
+        words = self.codebook.reshape(-1, width)
         first = np.arange(code_bytes) * CODES  # of the words of each byte
-        part = np.empty((_CHUNK, code_bytes, width), np.float32)
-        for start in range(0, len(places), _CHUNK):
-            here = slice(start, start + _CHUNK)
-            count = len(places[here])
+        part = np.empty((_CHUNK, code_bytes, width), self.codebook.dtype)
+        for start in range(0, len(self.codes), _CHUNK):
+            here = slice(start, min(start + _CHUNK, len(self.codes)))
+            count = here.stop - here.start
             np.take(words, self.codes[here] + first, axis=0, out=part[:count], mode="clip")
-            table[places[here]] = part[:count].reshape(count, -1) * scales[here]
+            yield here, part[:count].reshape(count, -1)

@@ -74,7 +74,7 @@ def quantize_tables(
     state: Mapping[str, Tensor], use: Mapping[str, np.ndarray], dim: int, room: float, seed: int
 ) -> CodedTables:
     """The tensors of a bag with its tables coded in `room` bytes; `use` says how much each row is used."""
-    tables = {name: tensor.numpy() for name, tensor in state.items() if name.endswith(".weight")}
+    tables = {name: tensor.float().numpy() for name, tensor in state.items() if name.endswith(".weight")}
     rotation = balanced_rotation(list(tables.values()), dim)
     rows = {name: table @ rotation for name, table in tables.items()}
     worth = {name: use[name] * np.square(table).sum(1) for name, table in rows.items()}

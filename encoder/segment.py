@@ -8,9 +8,6 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 
-import rjieba
-from opencc import OpenCC
-
 from encoder.languages import canonical
 from encoder.moses import Moses
 from encoder.normalize import require_text, single_spaced
@@ -80,24 +77,33 @@ def _remembered(cut: Segmenter) -> Remembered:
 
 
 class _Jieba(Segmenter):
+    def __init__(self) -> None:
+        import rjieba  # reads its dictionary, which only Chinese needs
+
+        self._cut, self._has_word = rjieba.cut, rjieba.has_word
+
     def spaced(self, sentence: str) -> str:
-        words = rjieba.cut(sentence)
-        return " ".join([part for word in words for part in _as_jieba(word)] if _LATIN_RUN.search(sentence) else words)
+        words = self._cut(sentence)
+        if _LATIN_RUN.search(sentence):
+            words = [part for word in words for part in self._as_jieba(word)]
+        return " ".join(words)
+
+    def _as_jieba(self, word: str) -> Sequence[str]:
+        """rjieba keeps such as "sha-1" and "os.path" whole; jieba does so only for words of its dictionary."""
+        if len(word) == 1 or not _LATIN_RUN.search(word) or self._has_word(word):
+            return (word,)
+        return _LATIN_WORD.split(word)
 
 
 class _SimplifyingJieba(_Jieba):
     def __init__(self) -> None:
+        from opencc import OpenCC
+
+        super().__init__()
         self._simplified = OpenCC("t2s").convert
 
     def spaced(self, sentence: str) -> str:
         return super().spaced(self._simplified(sentence))
-
-
-def _as_jieba(word: str) -> Sequence[str]:
-    """rjieba keeps such as "sha-1" and "os.path" whole; jieba does so only for words of its dictionary."""
-    if len(word) == 1 or not _LATIN_RUN.search(word) or rjieba.has_word(word):
-        return (word,)
-    return _LATIN_WORD.split(word)
 
 
 class _Mecab(Segmenter):

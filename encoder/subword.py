@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -105,8 +106,9 @@ class Subword:
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._words = WordTable()
-        pieces = map(self._processor.id_to_piece, range(len(self._processor)))
-        found = ((_LANGUAGE_TOKEN.fullmatch(piece), i) for i, piece in enumerate(pieces) if piece.startswith("<2"))
+        # SentencePiece numbers what is no text first
+        named = takewhile(lambda i: not self._is_text(i), range(len(self._processor)))
+        found = ((_LANGUAGE_TOKEN.fullmatch(self._processor.id_to_piece(i)), i) for i in named)
         self._language_ids = {match[1]: i for match, i in found if match and self._processor.is_control(i)}
 
     @classmethod
@@ -131,6 +133,9 @@ class Subword:
         """The number of token ids, language tokens included."""
         return len(self._processor)
 
+    def _is_text(self, token: int) -> bool:
+        return not (self._processor.is_control(token) or self._processor.is_unknown(token))
+
     def word_starts(self) -> np.ndarray:
         """(vocabulary,) bool: the tokens that begin a word."""
         return np.fromiter((piece.startswith(SPACE_PIECE) for piece in self.pieces()), bool, len(self._processor))
@@ -138,8 +143,7 @@ class Subword:
     def pieces(self) -> list[str]:
         """The text of each token; pad, unk and language tokens have none."""
         whole = range(len(self._processor))
-        named = [self._processor.is_control(i) or self._processor.is_unknown(i) for i in whole]
-        return ["" if named[i] else self._processor.id_to_piece(i) for i in whole]
+        return [self._processor.id_to_piece(i) if self._is_text(i) else "" for i in whole]
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -33,6 +33,15 @@ def test_nothing_heavy_is_imported_with_a_package() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT).strip() == "set()"
 
 
+def test_an_encoder_that_is_only_loaded_needs_no_segmenter(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "encoder")
+    code = (
+        f"import sys; from encoder import Encoder; Encoder.load({str(tmp_path / 'encoder')!r}); "
+        "print({'rjieba', 'opencc', 'fugashi', 'mosestokenizer', 'transformers'} & sys.modules.keys())"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT).strip() == "set()"
+
+
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_corpora(tmp_path)

@@ -68,6 +68,8 @@ def test_a_quantized_encoder_is_an_encoder_with_nearly_the_same_cosines(tmp_path
     texts = sentences(50)
     full, coded = (encoder.encode(texts, "en", normalize=True) for encoder in (whole, small))
     assert np.abs(full @ full.T - coded @ coded.T).max() < 0.1
+    assert {weight.dtype for weight in small.model.parameters()} == {torch.float16}, "half of the memory"
+    np.testing.assert_allclose(np.linalg.norm(coded, axis=1), 1, atol=1e-6)  # made unit in float32
     assert made.error < 0.05 and made.dropped == 0
     names = {name for name in load_file(tmp_path / "small" / WEIGHTS) if name.startswith("bigrams")}
     assert names == {f"bigrams.weight.{part}" for part in ("layers", "3.codes", "3.codebook", "3.scales")}
