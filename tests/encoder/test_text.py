@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 
@@ -84,13 +84,20 @@ steps = st.builds(
 )
 
 
-@given(texts, st.sampled_from(LANGUAGES), st.builds(TextSettings, normalize=steps, simplified_chinese=st.booleans()))
+encodings = st.builds(
+    TextSettings, normalize=steps, simplified_chinese=st.booleans(), max_tokens=st.sampled_from([1, 5, 120])
+)
+
+
+@given(texts, st.sampled_from(LANGUAGES), encodings)
+@example(["0\x1b0" * 50, "0\x1b0"], "zh", TextSettings(normalize=NormalizeSettings(control=False)))  # 150 tokens
 def test_going_word_by_word_changes_nothing(
     subword: Subword, sentences: list[str], lang: str | None, settings: TextSettings
 ) -> None:
     tokens = TextEncoder(settings, subword).encode(sentences, lang)
     sentencepiece = SentencePieceProcessor(model_proto=subword.model)
-    whole = Tokens.from_lists([sentencepiece.encode(text) for text in prepare(sentences, lang, settings)])
+    rows = [sentencepiece.encode(text)[: settings.max_tokens] for text in prepare(sentences, lang, settings)]
+    whole = Tokens.from_lists(rows)
     assert np.array_equal(tokens.ids, whole.ids)
     assert np.array_equal(tokens.offsets, whole.offsets)
 
