@@ -7,11 +7,11 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot
+.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot docs pictures
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,test]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,docs,test]'
 	touch $@
 
 lint: $(READY)
@@ -55,3 +55,12 @@ demo: $(READY)
 screenshot: $(READY)
 	$(BIN)/twinlode demo --quick
 	$(BIN)/python -m tests.browser.screenshot runs/demo-quick docs/report.png
+
+# The site in site/: warnings are errors, links and anchors are checked, and nothing comes from elsewhere.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+# The site's pictures, from a mine of the demo's text.
+pictures: $(READY)
+	$(BIN)/twinlode demo --text --quick
+	$(BIN)/python -m tests.site.pictures runs/demo-quick docs/pictures

@@ -3,7 +3,7 @@
 >>> from encoder import Encoder
 >>> vectors = Encoder.load("runs/small/best").encode(["Good morning."], "en")
 
-The names here are the public ones; docs/api.md has an example.
+The names here are the public ones; docs/how-to/python.md has an example.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 >>> pairs = retrieve(knn_graph(from_array(x), from_array(y), k=4))
 >>> pairs.source, pairs.target, pairs.scores
 
-The names here are the public ones; docs/api.md has an example.
+The names here are the public ones; docs/how-to/python.md has an example.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 >>> from pipelines import JobSettings, mine_corpora
 >>> mine_corpora(JobSettings(source=english, target=german, encoder="runs/small/best", work="work"))
 
-The names here are the public ones; docs/api.md has an example of each kind.
+The names here are the public ones; docs/how-to/python.md has an example of each kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public names exist, and the examples of docs/api.md run."""
+"""The public names exist, and the examples of docs/how-to/python.md run."""
 
 import re
 import subprocess
@@ -47,8 +47,8 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     write_corpora(tmp_path)
     write_encoder(tmp_path / "encoder")
     names: dict[str, Any] = {}
-    for example in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL):
-        exec(compile(example, "docs/api.md", "exec"), names)
+    for example in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "python.md").read_text(), re.DOTALL):
+        exec(compile(example, "docs/how-to/python.md", "exec"), names)
     assert names["english"].shape == (3, 16)
     assert sorted(zip(names["pairs"].source.tolist(), names["pairs"].target.tolist(), strict=True)) == [(0, 1), (1, 0)]
     assert names["written"] == len((tmp_path / "pairs.tsv").read_text().splitlines()) > 0

@@ -12,6 +12,9 @@ from pipelines.runners.quiet import quiet_beam
 
 def command(
     quick: Annotated[bool, typer.Option("--quick", help="Two languages and less training: two minutes.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Only write the text, for tutorials and trials of your own: seconds.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Output folder. Default: runs/demo, or runs/demo-quick.")] = None,
 ) -> None:
     """Train an encoder, mine real text in ten languages, learn from what was mined; explained step by step.
@@ -25,6 +28,7 @@ def command(
     from rich.console import Console
 
     from pipelines.demo.plan import FULL, QUICK
-    from pipelines.demo.walk import walk
+    from pipelines.demo.walk import walk, write_demo_text
 
-    walk(QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo"), Console())
+    plan, folder = QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo")
+    (write_demo_text if text else walk)(plan, folder, Console())

@@ -39,7 +39,7 @@ def command(
     config: Annotated[Path | None, typer.Option(help="The list of benchmarks (YAML) of a suite, see configs/.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Override a setting (docs/benchmarks.md), such as languages=[deu,fra]."),
+        typer.Option("--set", help="Override a setting (docs/reference/benchmarks.md), such as languages=[deu,fra]."),
     ] = None,
     json: Annotated[
         Path | None, typer.Option(help="Write all scores and how they were done; curves go into NAME.files.")

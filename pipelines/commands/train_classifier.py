@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pipelines.commands.options import EncoderOption
-
 
 def command(
     config: Annotated[Path, typer.Argument(help="Settings (YAML): bitext and tasks, see configs/classifier.yaml.")],
-    encoder: EncoderOption,
-    out: Annotated[str | None, typer.Option(help="Its folder; default: classifier, in --encoder.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Encoder: folder or URL; default: the built-in one.")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Its folder; default: classifier, in --encoder. Needed for the built-in encoder.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a setting, such as trees=200.")] = None,
 ) -> None:
     """Train a pair classifier: which of an encoder's candidate pairs are translations.
@@ -24,14 +24,19 @@ def command(
     """
     from rich.console import Console
 
+    from encoder import default
     from encoder.inference import Encoder
     from encoder.settings import load_settings
+    from mining.errors import InputError
     from mining.files import require_writable
     from mining.scoring.classifier import ABOUT, FOLDER, Use
     from pipelines.clean.training import ClassifierSettings, train_classifier
     from pipelines.commands.mine import show
 
     settings = load_settings(ClassifierSettings, config, set_ or [])
+    if encoder is None and out is None:
+        raise InputError("name a folder with --out: that of the built-in encoder belongs to the installation")
+    encoder = encoder or str(default.model_folder())
     folder = out or f"{encoder.rstrip('/')}/{FOLDER}"
     require_writable(f"{folder}/{ABOUT}")
     console = Console(stderr=True)

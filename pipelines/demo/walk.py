@@ -33,7 +33,7 @@ _SAMPLES = 4
 def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     """Everything, from packages to scores; what an earlier run left complete in `folder` is not made again."""
     place, began = Place(folder), time.monotonic()
-    corpora = _text(plan, place, console)
+    corpora = write_demo_text(plan, folder, console)
     _encoder(plan, place, console)
     _heading(console, "3. Mine")
     console.print(
@@ -63,7 +63,8 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     return scores
 
 
-def _text(plan: Plan, place: Place, console: Console) -> list[Corpora]:
+def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[Corpora]:
+    """The first step by itself: `seed/`, `probes/` and `mine/` in `folder`, real text of ten languages."""
     _heading(console, "1. Real text")
     cache = cache_folder()
     console.print(
@@ -78,7 +79,7 @@ def _text(plan: Plan, place: Place, console: Console) -> list[Corpora]:
     for language in track(plan.languages, "reading catalogs", console=console):
         known[language] = read_pairs(archives[: len(plan.seed)], language)
         unmined[language] = read_pairs(archives[len(plan.seed) :], language)
-    corpora = write_corpora(place.folder, known, unmined, plan.probes)
+    corpora = write_corpora(folder, known, unmined, plan.probes)
     console.print(
         "Tags and shortcut keys are taken out, and … stands for what a program fills in. The sentences to be mined are "
         "unaligned: two shuffled files for each language; half of either file has no counterpart in the other, and "

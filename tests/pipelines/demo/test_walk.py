@@ -51,12 +51,26 @@ def made(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for part in parts for path in part.rglob("[!.]*") if path.is_file()}
 
 
-def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
-    registry = offline / "registry"
+def write_wheels(registry: Path) -> None:
     for name, (verb, translated) in {"demo_seed-1.0": ("buy", "kaufe"), "demo_mined-2.0": ("sell", "verkaufe")}.items():
         pairs = messages(verb, translated)
         files = {"app/locale/de/LC_MESSAGES/app.mo": bytes(catalog(pairs).to_binary())}
         write_wheel(registry, *name.split("-"), files)
+
+
+def test_text_alone(offline: Path) -> None:
+    write_wheels(offline / "registry")
+    result = CliRunner().invoke(app, ["demo", "--quick", "--text", "--out", "text"], catch_exceptions=False)
+    assert result.exit_code == 0
+    written = {str(path.relative_to("text")) for path in Path("text").rglob("*") if path.is_file()}
+    assert written == {
+        *("seed/en-de.tsv", "probes/en-de.tsv"),
+        *(f"mine/en-de/{name}" for name in ("en.txt", "de.txt", "gold.tsv")),
+    }
+
+
+def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
+    write_wheels(offline / "registry")
     result = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
     assert result.exit_code == 0
     assert "mined pairs against the true alignment" in result.output
@@ -101,7 +115,7 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
         assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     assert made(folder) == before
 
-    for path in registry.iterdir():
+    for path in (offline / "registry").iterdir():
         path.unlink()
     repeated = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
     assert row in repeated.output and last in repeated.output

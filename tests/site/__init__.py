@@ -1,0 +1,1 @@
+"""The documentation site: pages made from code, pictures made from runs."""

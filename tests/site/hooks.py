@@ -1,0 +1,45 @@
+"""What MkDocs calls while it builds: fills in tables made from code, and takes in the project's own pages."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.site import reference  # noqa: E402
+
+_LOG = logging.getLogger("mkdocs.hooks.twinlode")
+_FROM_ELSEWHERE = re.compile(
+    r"""<(?:script|img|iframe)[^>]+src=["']?https?:[^>]+>|<link[^>]+stylesheet[^>]+https?:[^>]+>"""
+)
+# Pages that hosts look for at the top of a repository.
+_PROJECT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    for page, name in _PROJECT.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    return fill_in(markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """The site works without a network: what a page would fetch from elsewhere is an error of the build."""
+    for found in _FROM_ELSEWHERE.findall(output):
+        _LOG.warning("%s fetches from elsewhere: %s", page.file.src_uri, found)
+    return output
+
+
+def fill_in(markdown: str) -> str:
+    """`<!-- generated: commands -->` becomes what `reference.commands()` writes."""
+    return re.sub(r"<!-- generated: (\w+) -->", lambda found: reference.GENERATED[found[1]](), markdown)
