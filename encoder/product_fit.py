@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numba as nb
 import numpy as np
@@ -25,10 +26,14 @@ def fit(rows: np.ndarray, code_bytes: int, *, seed: int = 0, use: np.ndarray | N
     chosen = np.random.default_rng(seed).permutation(len(rows))[:_SAMPLE]
     weights = lengths[chosen] ** 2 * (1.0 if use is None else use[chosen])
     codebook = np.empty((code_bytes, CODES, width), np.float32)
-    for number in range(code_bytes):
+
+    def code(number: int) -> None:
         part = np.ascontiguousarray(directions[:, number * width : (number + 1) * width])
         codebook[number] = _code_words(part[chosen], weights, seed + number)
         codes[:, number] = nearest(part, codebook[number])
+
+    with ThreadPoolExecutor(nb.config.NUMBA_NUM_THREADS) as pool:
+        list(pool.map(code, range(code_bytes)))
     coded = ProductCode(codes, codebook, np.ones(len(rows), np.float32))
     return coded._replace(scales=_best_scales(rows, coded))
 

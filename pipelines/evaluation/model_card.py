@@ -25,6 +25,12 @@ _CORPORA = {
 _UNKNOWN = ("not described", "unknown: do not ship the encoder")
 
 
+def corpus_name(path: str) -> str:
+    """What a file or glob is called here: by its folder where that is a corpus, else by its own name."""
+    name = PurePosixPath(path)
+    return name.parent.name if name.parent.name in _CORPORA else name.name.split(".")[0]
+
+
 def write_model_card(path: Path, card: Card, settings: TrainSettings, note: str) -> None:
     path.write_text(_head(card) + _body(card, settings, note) + _languages(card), encoding="utf-8")
 
@@ -40,8 +46,8 @@ def _head(card: Card) -> str:
 
 def _body(card: Card, settings: TrainSettings, note: str) -> str:
     model = settings.model.model_dump()
-    corpora = [PurePosixPath(corpus.path) for corpus in settings.data.corpora]
-    names = [path.parent.name if "*" in path.name else path.name.split(".")[0] for path in corpora]
+    version = card.name.rpartition("/")[2]
+    names = dict.fromkeys(corpus_name(corpus.path) for corpus in settings.data.corpora)
     rows = "\n".join(f"| {name} | {' | '.join(_CORPORA.get(name, _UNKNOWN))} |" for name in names)
     return f"""# {card.name}
 
@@ -58,7 +64,7 @@ A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of has
 learning with an additive margin and lexical hard negatives (EMS), then held as product codes:
 
     twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
-    python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default
+    python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default --version {version}
 
 {settings.evaluation.share:.0%} of the English sentences, with their translations, were never trained on; vectors of
 some of them are the probe pairs in `probes.safetensors`. {note}
@@ -75,6 +81,22 @@ some of them are the probe pairs in `probes.safetensors`. {note}
 - Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks.
 
 """
+
+
+def write_language_page(path: Path, card: Card) -> None:
+    """The same figures as a page of the documentation, with those of languages that it was never trained on."""
+    never = [(figure.precision, lang, figure) for lang, figure in card.figures.items() if lang not in card.trained]
+    others = ", ".join(f"{lang} {figure.precision:.0f}" for _, lang, figure in sorted(never, reverse=True))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"# Languages of the default encoder\n\n`{card.name}`, by `python -m pipelines.evaluation.release`; how it was "
+        "trained: [its model card](../encoder/default/model/README.md).\n\n"
+        f"{_languages(card)}\n"
+        "`mine` warns of a language that is weak here, or missing: a figure below 60, or of held-out text alone, which "
+        "is of the kind that was trained on.\n\n"
+        f"## Never trained on\nP@1 on Tatoeba or UDHR: {others}.\n",
+        encoding="utf-8",
+    )
 
 
 def _languages(card: Card) -> str:

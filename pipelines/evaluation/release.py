@@ -1,12 +1,14 @@
-"""The files of the default encoder, out of a finished training run: weights, probe vectors, card and model card.
+"""The files of the default encoder, out of a finished training run: weights, probe vectors, card, model card, docs.
 
-python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default
+python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default --version 2
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,7 +30,7 @@ from encoder.training.session import BEST
 from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.model_card import write_model_card
+from pipelines.evaluation.model_card import corpus_name, write_language_page, write_model_card
 from pipelines.evaluation.samples import Sample
 from pipelines.evaluation.sources import EncodedTexts
 from pipelines.evaluation.tatoeba import Tatoeba
@@ -36,14 +38,25 @@ from pipelines.evaluation.tatoeba import Tatoeba
 _MEGABYTES = 29.4  # of the 32 that the package may take; the rest is for probe vectors
 _MOST_HELD_OUT = 1000  # pairs of a language's held-out figure
 _FEWEST_HELD_OUT = 20
-# The parts of a path by which a corpus is told to be of a domain; anything else is documentation.
+# Corpora that are of other domains than documentation.
 _DOMAINS = {"tatoeba": "everyday", "tatoeba_pivot": "everyday", "europarl7": "parliament"} | dict.fromkeys(
     ("quran", "freeciv", "widelands"), "other"
 )
 
 
 def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
-    """Write `model/`, `probes.safetensors`, `card.json` and the model card into `out`."""
+    """Write `model/`, `probes.safetensors`, `card.json` and the model card into `out`, in place of those there."""
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out, prefix=".release-") as folder:  # what is there stays until all is made
+        made = Path(folder)
+        card = _make(run, data, made, version=version, quota=quota, note=note)
+        shutil.rmtree(out / MODEL, ignore_errors=True)
+        for name in (MODEL, PROBES, CARD):
+            (made / name).replace(out / name)
+    return card
+
+
+def _make(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
     facts = read_facts(run / STATE_FILE)
     settings = validate_settings(TrainSettings, facts["settings"], str(run / STATE_FILE))
     store = Store(Path(settings.data.cache or run / "data") / facts["data"])
@@ -69,8 +82,7 @@ def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note:
 
 
 def domain_of(path: str) -> str:
-    name = PurePosixPath(path)
-    return _DOMAINS.get(name.parent.name, _DOMAINS.get(name.name.split(".")[0], "documentation"))
+    return _DOMAINS.get(corpus_name(path), "documentation")
 
 
 def probe_vectors(
@@ -125,11 +137,16 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder with eval/tatoeba-v1 and eval/lowresource.")],
     out: Annotated[Path, typer.Option(help="The package folder, encoder/default.")],
     version: Annotated[int, typer.Option(help="Of this encoder.")] = 1,
-    quota: Annotated[int, typer.Option(help="Probe pairs of each language with English.")] = 200,
+    quota: Annotated[int, typer.Option(help="Probe pairs of each language with English.")] = 230,
     note: Annotated[str, typer.Option(help="What else the model card should say of how it was made.")] = "",
+    docs: Annotated[Path, typer.Option(help="Where the page with a figure for each language goes.")] = Path(
+        "docs/languages.md"
+    ),
 ) -> None:
     card = release(run, data, out, version=version, quota=quota, note=note)
-    print(card.name, card.fingerprint)
+    write_language_page(docs, card)
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file() and file.suffix != ".py")
+    print(f"{card.name}, fingerprint {card.fingerprint}, {size / 1e6:.2f} MB in {out}")
 
 
 if __name__ == "__main__":

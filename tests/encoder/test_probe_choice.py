@@ -48,6 +48,22 @@ def test_every_domain_has_an_equal_share_and_groups_are_translations(tmp_path: P
         assert len(set(store.texts[np.concatenate(parts)].tolist()) & set(english.values())) == 15
 
 
+def test_half_of_the_pairs_are_those_that_most_languages_translate(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    english = [rng.integers(0, 9999, 8).tolist() for _ in range(300)]
+    writer = StoreWriter(tmp_path, "english")
+    for lang, lines in (("de", english[:200]), ("fr", english[150:])):  # 50 in common
+        both = [side for line in lines for side in (line, rng.integers(0, 9999, 8).tolist())]
+        languages = np.tile(np.array([0, 1], np.int16), len(lines))
+        writer.add(0, Block(Tokens.from_lists(both), ("en", lang), languages, np.full(len(lines), 2)))
+    writer.finish({})
+    store = Store(tmp_path)
+    chosen = choose_probes(store, held_pairs(store, 1.0), ["a"], quota=60)
+    groups = [set(chosen.group[chosen.language == store.languages.index(lang)].tolist()) for lang in ("de", "fr")]
+    assert [len(group) for group in groups] == [60, 60]
+    assert len(groups[0] & groups[1]) >= 30
+
+
 def test_held_out_pairs_have_each_english_sentence_once(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     pairs = held_out_pairs(store, held_pairs(store, SHARE), "fr")

@@ -6,8 +6,10 @@ import pytest
 
 from encoder import Encoder, default
 from encoder.default import folder as installation
+from encoder.default.probe_vectors import PROBES
 from encoder.training.observation import Quiet
 from encoder.training.session import train
+from pipelines.evaluation.model_card import corpus_name, write_language_page
 from pipelines.evaluation.release import domain_of, release
 from tests.encoder.training.conftest import OBJECTS, SUBJECTS, VERBS, make_settings
 
@@ -34,7 +36,12 @@ def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.Mon
     write_aligned(tmp_path / "eval" / "tatoeba-v1", "fra")
     write_aligned(tmp_path / "eval" / "lowresource", "oci")
 
+    old = tmp_path / "default" / "model" / "old.safetensors"  # of the release before, which gives way
+    old.parent.mkdir(parents=True)
+    old.touch()
     card = release(tmp_path / "run", tmp_path, tmp_path / "default", version=2, quota=5, note="Made by a test.")
+    assert not old.exists()
+    assert sorted(path.name for path in (tmp_path / "default").iterdir()) == ["card.json", "model", PROBES]
 
     assert card.name == "twinlode-2/2"
     assert card.trained == {"en": 0, "fr": 64}
@@ -42,6 +49,10 @@ def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(installation, "ROOT", tmp_path / "default")
     default.check()
     assert default.probes("fr", "en", encoder=Encoder.load().fingerprint).source.shape == (5, 16)
+    write_language_page(tmp_path / "languages.md", card)
+    page = (tmp_path / "languages.md").read_text()
+    assert f"| fr | 64 | {card.figures['fr'].precision} | Tatoeba |" in page
+    assert page.endswith(f"P@1 on Tatoeba or UDHR: oc {card.figures['oc'].precision:.0f}.\n")
     written = (tmp_path / "default" / "model" / "README.md").read_text()
     assert (
         "Made by a test." in written
@@ -51,8 +62,14 @@ def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("path", "domain"),
-    [("x/tatoeba/*.tsv.xz", "everyday"), ("x/nway/europarl7.jsonl.xz", "parliament"), ("x/mdn/*.tsv", "documentation")],
+    ("path", "name", "domain"),
+    [
+        ("x/tatoeba/*.tsv.xz", "tatoeba", "everyday"),
+        ("x/tatoeba/en-sl.tsv.xz", "tatoeba", "everyday"),
+        ("x/nway/europarl7.jsonl.xz", "europarl7", "parliament"),
+        ("x/mdn/*.tsv", "mdn", "documentation"),
+        ("x/new/thing.tsv", "thing", "documentation"),
+    ],
 )
-def test_domain_of_a_corpus(path: str, domain: str) -> None:
-    assert domain_of(path) == domain
+def test_name_and_domain_of_a_corpus(path: str, name: str, domain: str) -> None:
+    assert (corpus_name(path), domain_of(path)) == (name, domain)
