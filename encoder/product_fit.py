@@ -32,7 +32,7 @@ def fit(rows: np.ndarray, code_bytes: int, *, seed: int = 0, use: np.ndarray | N
         codebook[number] = _code_words(part[chosen], weights, seed + number)
         codes[:, number] = nearest(part, codebook[number])
 
-    with ThreadPoolExecutor(nb.config.NUMBA_NUM_THREADS) as pool:
+    with ThreadPoolExecutor(nb.get_num_threads()) as pool:
         list(pool.map(code, range(code_bytes)))
     coded = ProductCode(codes, codebook, np.ones(len(rows), np.float32))
     return coded._replace(scales=_best_scales(rows, coded))
