@@ -116,8 +116,8 @@ def table_of(weight: Tensor) -> nn.EmbeddingBag:
 
 
 class _Sum(torch.autograd.Function):
-    """Sums of embeddings whose gradient holds each used row once: as a sparse tensor, or, where every row is used, as
-    it is.
+    """Sums of embeddings whose gradient holds each used row once: as a sparse tensor, or as a dense one where most rows
+    are used.
 
     Torch's own sparse gradient has a row per token of the batch. Here occurrences are sorted by embedding, so that
     the gradient of an embedding is itself a bag: the sum of the sentence gradients it occurs in.
@@ -141,6 +141,8 @@ class _Sum(torch.autograd.Function):
         )
         if ctx.sparse:
             values = torch.sparse_coo_tensor(rows[None], values, ctx.shape, is_coalesced=True, check_invariants=False)
+        elif len(rows) < ctx.shape[0]:
+            values = values.new_zeros(ctx.shape).index_copy_(0, rows, values)
         return values, None, None, None
 
 

@@ -99,3 +99,15 @@ def test_dropout_keeps_features_with_their_sentence() -> None:
         bag.tokens.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]))
     vectors = bag(Tokens.from_lists([[0] * 200, [], [1] * 200]).batch())
     torch.testing.assert_close(vectors, torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]))
+
+
+def test_features_that_dropout_leaves_out_get_no_gradient() -> None:
+    torch.manual_seed(0)
+    spellings = torch.randint(1, 26, (20, 8), dtype=torch.uint8)
+    bag = Bag(BagSettings(dim=2, ngrams=16, dropout=0.9, sparse=True), 20, STARTS, spellings)
+    bag(Tokens.from_lists([[token] for token in range(20)]).batch()).sum().backward()
+    for table in (bag.tokens, bag.ngrams):
+        assert table is not None
+        gradient = table.weight.grad
+        assert gradient is not None
+        assert 0 < (gradient.to_dense() != 0).any(1).sum() < len(table.weight)
