@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from safetensors.torch import save_file
 
+from encoder.cards import add_section
 from encoder.checkpoint import (
     Checkpoint,
     CheckpointSettings,
@@ -44,6 +45,14 @@ class Exported(NamedTuple):
     standard: bool
     segments: bool
 
+    def load_with(self, form: Format) -> str:
+        """For the card: the call that loads it, and what that needs."""
+        call = "AutoModel.from_pretrained" if form == "huggingface" else "SentenceTransformer"
+        trust = "" if self.standard else ", trust_remote_code=True"
+        needs = f"It is a {self.architecture} model." if self.standard else "It needs twinlode installed."
+        words = ' It segments words: `encode(sentences, lang="zh")`.' if self.segments else ""
+        return f'    {call}("path/of/this/folder"{trust})\n\n{needs}{words}'
+
 
 class Imported(NamedTuple):
     folder: Path
@@ -56,9 +65,16 @@ def export_encoder(source: str, form: Format, out: str | Path, *, trust_remote_c
     path = local_copy(source)
     found = load_checkpoint(path, trust_remote_code=trust_remote_code)
     architecture, write = _writer(found, form, path)
-    _write_folder(Path(out), write)
     segments = isinstance(found.text, TextEncoder) and found.text.settings.segment
-    return Exported(Path(out), architecture, standard=architecture != "twinlode", segments=segments)
+    exported = Exported(Path(out), architecture, standard=architecture != "twinlode", segments=segments)
+
+    def write_with_card(folder: Path) -> None:
+        write(folder)
+        library = "transformers" if form == "huggingface" else form
+        add_section(path, folder, "Export", exported.load_with(form), library=library)
+
+    _write_folder(Path(out), write_with_card)
+    return exported
 
 
 def _writer(found: Checkpoint, form: Format, path: Path) -> tuple[str, Callable[[Path], None]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from encoder.cards import add_section
 from encoder.checkpoint import SUBWORD, load_checkpoint, local_copy, save_checkpoint
 from encoder.models import Bag, BagSettings
 from encoder.product_fit import balanced_rotation, fit
@@ -60,6 +61,11 @@ def quantize_encoder(
         update={"model": found.settings.model.model_copy(update={"dim": kept})},
     )
     fingerprint = save_checkpoint(out, made.tensors, settings, path / SUBWORD, found.metrics)
+    about = (
+        f"Made from the encoder `{found.fingerprint}`, whose figures these are: this one is `{fingerprint}`, of {kept} "
+    )
+    about += f"dimensions; its codes lose {made.error:.1%} of the embeddings' energy."
+    add_section(path, Path(out), "Quantized", about)
     size = sum(file.stat().st_size for file in Path(out).iterdir())
     return Quantized(Path(out), kept, size / 1e6, made.error, made.dropped, fingerprint)
 

@@ -135,6 +135,7 @@ def test_every_command_of_readme_and_guides_runs(stand_ins: Path) -> None:
         "runs/loop/best/model.safetensors",
     ):
         assert Path(made).stat().st_size > 0
+    assert "## Loop\n\nThe encoder of round " in Path("runs/loop/best/README.md").read_text()
 
 
 @pytest.fixture

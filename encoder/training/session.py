@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from encoder import distributed
+from encoder.cards import write_training_card
 from encoder.checkpoint import (
     SUBWORD,
     Checkpoint,
@@ -132,6 +133,8 @@ def train(
         held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
         job = _job(settings, out, model, objectives, data, held_out, device)
         result = Trainer(job, observer()).run()
+        if distributed.rank() == 0:
+            write_training_card(out / BEST, settings, data.store)
         examples = sum(task.sampler.total for task in job.tasks)
         return Trained(result, out / BEST, data.store, len(held_out.pairs), examples)
 

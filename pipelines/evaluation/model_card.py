@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+from encoder.cards import markdown_table, model_head, write_card
 from encoder.default.language_card import Card
 from encoder.training.settings import TrainSettings
 
@@ -32,23 +33,15 @@ def corpus_name(path: str) -> str:
 
 
 def write_model_card(path: Path, card: Card, settings: TrainSettings, note: str) -> None:
-    path.write_text(_head(card) + _body(card, settings, note) + _languages(card), encoding="utf-8")
-
-
-def _head(card: Card) -> str:
-    languages = "\n".join(f'- "{lang}"' for lang in sorted(card.trained))  # in quotes, as YAML takes no for false
-    tags = "\n".join(f"- {tag}" for tag in ("sentence-similarity", "feature-extraction", "bitext-mining", "twinlode"))
-    return (
-        f"---\nlanguage:\n{languages}\nlicense: apache-2.0\nlibrary_name: twinlode\n"
-        f"pipeline_tag: sentence-similarity\ntags:\n{tags}\n---\n\n"
-    )
+    head = model_head(card.trained) | {"license": "apache-2.0"}
+    write_card(path, head, _body(card, settings, note) + _languages(card))
 
 
 def _body(card: Card, settings: TrainSettings, note: str) -> str:
     model = settings.model.model_dump()
     version = card.name.rpartition("/")[2]
     names = dict.fromkeys(corpus_name(corpus.path) for corpus in settings.data.corpora)
-    rows = "\n".join(f"| {name} | {' | '.join(_CORPORA.get(name, _UNKNOWN))} |" for name in names)
+    corpora_table = markdown_table(["corpus", "what", "licence"], [(n, *_CORPORA.get(n, _UNKNOWN)) for n in names])
     return f"""# {card.name}
 
 Sentence vectors in {len(card.trained)} languages for mining, cleaning and aligning translations: the encoder that
@@ -69,9 +62,7 @@ learning with an additive margin and lexical hard negatives (EMS), then held as 
 {settings.evaluation.share:.0%} of the English sentences, with their translations, were never trained on; vectors of
 some of them are the probe pairs in `probes.safetensors`. {note}
 
-| corpus | what | licence |
-|---|---|---|
-{rows}
+{corpora_table}
 
 ## Limits
 - Text unlike the above (news, speech, medicine) is found less well, and names of rare spelling are missed.
@@ -100,12 +91,15 @@ def write_language_page(path: Path, card: Card) -> None:
 
 
 def _languages(card: Card) -> str:
-    lines = ["## Languages", "P@1 with English, both directions, on text that was not trained on.", ""]
-    lines += ["| language | pairs with English | P@1 | of | lines |", "|---|---|---|---|---|"]
+    rows = []
     for lang, pairs in sorted(card.trained.items(), key=lambda item: -item[1]):
         if lang == "en":
             continue
         figure = card.figures.get(lang)
-        told = f"{figure.precision:.1f} | {figure.benchmark} | {figure.sentences}" if figure else "not measured | |"
-        lines.append(f"| {lang} | {pairs:,} | {told} |")
-    return "\n".join(lines) + "\n"
+        told = (f"{figure.precision:.1f}", figure.benchmark, figure.sentences) if figure else ("not measured", "", "")
+        rows.append((lang, f"{pairs:,}", *told))
+    return f"""## Languages
+P@1 with English, both directions, on text that was not trained on.
+
+{markdown_table(["language", "pairs with English", "P@1", "of", "lines"], rows)}
+"""

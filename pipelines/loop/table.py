@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from encoder.cards import add_section, markdown_table
 from mining.files import atomic_text
 from pipelines.evaluation.result_tables import shown
-from pipelines.loop.engine import LoopResult
+from pipelines.loop.engine import BEST, LoopResult
 from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.records import RoundRecord
 
@@ -35,12 +36,12 @@ def _percent(value: float | None) -> str:
 
 
 def write_table(settings: LoopSettings, result: LoopResult, out: Path) -> Path:
-    """`loop.md`."""
-    lines = table(settings, result)
-    lines.insert(1, ["---"] * len(lines[0]))
-    markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    """`loop.md`, and the same in the card of the best encoder."""
+    header, *rows = table(settings, result)
+    control = " The control had as many updates as all rounds, on the seed alone." if result.control else ""
+    text = f"{markdown_table(header, rows)}\n\nStopped: {result.state.stopped}.{control}\n"
     path = out / "loop.md"
     with atomic_text(str(path)) as stream:
-        control = " The control had as many updates as all rounds, on the seed alone." if result.control else ""
-        stream.write(f"{markdown}\n\nStopped: {result.state.stopped}.{control}\n")
+        stream.write(text)
+    add_section(out / BEST, out / BEST, "Loop", f"The encoder of round {result.state.best} of a loop.\n\n{text}")
     return path
