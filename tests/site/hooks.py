@@ -19,17 +19,23 @@ _LOG = logging.getLogger("mkdocs.hooks.twinlode")
 _FROM_ELSEWHERE = re.compile(
     r"""<(?:script|img|iframe)[^>]+src=["']?https?:[^>]+>|<link[^>]+stylesheet[^>]+https?:[^>]+>"""
 )
-# Pages that hosts look for at the top of a repository.
-_PROJECT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+# Pages of the site that have their place elsewhere in the repository, where people look for them.
+_ELSEWHERE = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "model-card.md": "encoder/default/model/README.md",
+}
 
 
 def on_files(files: Files, config: Any) -> Files:
-    for page, name in _PROJECT.items():
+    for page, name in _ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
+    for page, name in _ELSEWHERE.items():
+        markdown = markdown.replace(f"(../{name})", f"({page})")
     return fill_in(markdown)
 
 
