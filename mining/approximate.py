@@ -218,16 +218,12 @@ def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, see
     chosen = _draw(rows, plan.training_rows, seed)
     sample = np.empty((len(chosen), y.dim), np.float32)
     for first in range(0, len(chosen), batch):
-        sample[first : first + batch] = _unit(y, chosen[first : first + batch])
+        sample[first : first + batch] = y.unit(chosen[first : first + batch])
     index.train(sample)
     del sample
     for first in range(0, len(rows), batch):
-        index.add(_unit(y, rows[first : first + batch]))
+        index.add(y.unit(rows[first : first + batch]))
     return index
-
-
-def _unit(vectors: Vectors, rows: np.ndarray) -> np.ndarray:
-    return vectors.stored[rows].astype(np.float32) * vectors.inverse_norms[rows, None].astype(np.float32)
 
 
 class _Search(NamedTuple):

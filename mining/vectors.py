@@ -51,6 +51,10 @@ class Vectors:
             inverse_norms=self.inverse_norms[start:stop],
         )
 
+    def unit(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows as unit float32 vectors."""
+        return self.stored[rows].astype(np.float32) * self.inverse_norms[rows, None].astype(np.float32)
+
     def excluding(self, rows: np.ndarray) -> Vectors:
         """The same file with some rows (mask or numbers) kept out: they neither get nor are neighbours."""
         inverse_norms = self.inverse_norms.copy()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Search = Literal["exact", "approximate"]
+Search = Literal["exact", "partitioned", "approximate"]
 
 
 class GraphSettings(BaseModel):
@@ -18,7 +18,12 @@ class GraphSettings(BaseModel):
     target: list[str] = Field(min_length=1)
     out: str = Field(description="the folder of the graph dataset")
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
-    search: Search = Field(default="exact", description="exact, or approximate with its recall measured")
+    search: Search = Field(
+        default="exact", description="exact; partitioned, at a cost that grows linearly; or approximate by FAISS"
+    )
+    copies: int | None = Field(
+        default=None, ge=1, description="partitioned: cells of each vector; default: as few as reach 98.5% recall"
+    )
     device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

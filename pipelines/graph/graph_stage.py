@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
-from pydantic import BaseModel, ConfigDict
 
 from mining.errors import InputError
-from mining.neighbours import write_neighbours
 from mining.paths import resolve
 from pipelines.datasets.manifest import (
     SOURCE,
     TARGET,
-    Counters,
     Dataset,
     Request,
     Shard,
-    fingerprint,
     open_dataset,
-    read_model,
     side_roles,
-    write_model,
 )
-from pipelines.datasets.work import Work, begin, is_complete, new_name
+from pipelines.datasets.work import Work, begin, is_complete
 from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_shards import (
+    Direction,
+    MergedShard,
+    complete_graph,
+    finished_shard,
+    write_shard,
+)
 from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
+from pipelines.graph.partition import Partition, choose_copies
+from pipelines.graph.partition_stage import PartitionedGraph, search_here
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.graph"
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
-Direction = Literal["forward", "backward"]
 
 
 class Graph(beam.PTransform):
@@ -58,28 +59,44 @@ class Graph(beam.PTransform):
 
     def expand(self, sides: tuple[beam.PCollection[Shard], beam.PCollection[Shard]]) -> beam.PCollection[Shard]:
         settings = self.settings
-        compute = beam.ParDo(ComputeCell(settings))
-        if settings.accelerator:
-            compute.with_resource_hints(accelerator=settings.accelerator)
         source, target = sides
         plan = (
             source
             | "Ready" >> beam.combiners.Count.Globally()
             | "Plan" >> beam.Map(_make_plan, settings, beam.pvalue.AsList(target)).with_output_types(GridPlan)
         )
-        cells = (
+        if settings.search == "partitioned":
+            partition = plan | "Partition" >> beam.Map(_partition, settings).with_output_types(Partition)
+            merged = partition | "Search" >> PartitionedGraph()
+        else:
+            merged = plan | "Grid" >> Grid(settings)
+        return (
+            merged
+            | "All" >> beam.combiners.ToList()
+            | "Complete" >> beam.FlatMap(_complete, settings).with_output_types(Shard)
+        )
+
+
+class Grid(beam.PTransform):
+    """A plan to the finished shards of its graph: every source shard meets every target shard."""
+
+    def __init__(self, settings: GraphSettings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def expand(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
+        settings = self.settings
+        compute = beam.ParDo(ComputeCell(settings))
+        if settings.accelerator:
+            compute.with_resource_hints(accelerator=settings.accelerator)
+        return (
             plan
             | "Cells" >> beam.FlatMap(cells_of).with_output_types(Cell)
             | "Spread" >> beam.Reshuffle()
             | "Compute" >> compute
-        )
-        return (
-            cells
             | "ByShard" >> beam.FlatMap(_both_shards)
             | "Merge" >> beam.CombinePerKey(UniteCells())
             | "Write" >> beam.Map(_write_shard, settings, beam.pvalue.AsSingleton(plan)).with_output_types(MergedShard)
-            | "All" >> beam.combiners.ToList()
-            | "Complete" >> beam.FlatMap(_complete, settings).with_output_types(Shard)
         )
 
 
@@ -116,16 +133,6 @@ class UniteCells(beam.CombineFn):
         return sorted(accumulator)
 
 
-class MergedShard(BaseModel):
-    """A finished shard of the graph, and how many true neighbours of its sample it has."""
-
-    model_config = ConfigDict(frozen=True)
-
-    shard: Shard
-    hits: int
-    total: int
-
-
 @dataclass(frozen=True)
 class GridPlan:
     """What there is to do, found once: the shards of both sides, none where the graph is complete."""
@@ -154,6 +161,9 @@ def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet:
 def _build_here(settings: GraphSettings) -> None:
     """What `Graph` does, in this process."""
     plan = make_plan(settings)
+    if settings.search == "partitioned":
+        _complete(search_here(_partition(plan, settings)), settings)
+        return
     step = ComputeCell(settings)
     by_shard: dict[tuple[Direction, int], list[Cell]] = {}
     for cell in cells_of(plan):
@@ -191,7 +201,8 @@ def graph_request(settings: GraphSettings) -> Request:
         for side, datasets in sides.items()
         for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
     ]
-    configuration = settings.model_dump(mode="json", include={"k", "search"})
+    decisive = {"k", "search", "copies"} if settings.search == "partitioned" else {"k", "search"}
+    configuration = settings.model_dump(mode="json", include=decisive)
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=_versions(settings))
 
 
@@ -230,6 +241,10 @@ def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> 
     return make_plan(settings)
 
 
+def _partition(plan: GridPlan, settings: GraphSettings) -> Partition:
+    return Partition(plan.work, plan.source, plan.target, settings.k, settings.copies, settings.threads)
+
+
 def _vector_shards(urls: list[str]) -> tuple[VectorShard, ...]:
     """All shards of a side, numbered."""
     datasets = [open_dataset(url, "vectors") for url in urls]
@@ -252,35 +267,27 @@ def _write_shard(
     """Merge the cells of a shard into its Parquet file, unless it is there already."""
     (direction, number), cells = item
     work = plan.work
-    note = work.scratch("merged", f"{direction}-{number:05d}.json")
-    done = read_model(note, MergedShard)
+    done = finished_shard(work, direction, number)
     if done is not None:
         return done
-    neighbours, recall = merge_cells([cell.url for cell in cells], direction, settings.k)
+    neighbours, check = merge_cells([cell.url for cell in cells], direction, settings.k)
     vectors = cells[0].source if direction == "forward" else cells[0].target
-    ids = opened(vectors.url, vectors.checksum).ids
-    name = new_name(number, "parquet", f"{direction}-")
-    write_neighbours(work.place(name), ids, neighbours, {"direction": direction})
-    digest = fingerprint(ids.tobytes(), neighbours.ids.tobytes(), neighbours.scores.tobytes())
     index = number if direction == "forward" else number + len(plan.source)
-    shard = work.sealed(Shard(index=index, name=name, rows=len(ids), digest=digest, role=direction))
-    merged = MergedShard(shard=shard, hits=recall.hits, total=recall.total)
-    write_model(note, merged)
-    return merged
+    return write_shard(work, direction, number, index, opened(vectors.url, vectors.checksum).ids, neighbours, check)
 
 
 def _complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
     work = start(settings)
     if isinstance(work, Dataset):
         return work.shards
-    rows = sum(part.shard.rows for part in merged)
-    measures = {}
-    for direction in ("forward", "backward"):
-        parts = [part for part in merged if part.shard.role == direction]
-        total = sum(part.total for part in parts)
-        if total:
-            measures[f"{direction}_recall"] = sum(part.hits for part in parts) / total
-    return work.complete([part.shard for part in merged], Counters(rows_in=rows, kept=rows), measures).shards
+    return complete_graph(work, merged, _search_measures(work, settings))
+
+
+def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
+    if settings.search != "partitioned":
+        return {}
+    partition = _partition(GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings))), settings)
+    return {"cells": float(partition.cells), "copies": float(choose_copies(partition))}
 
 
 def _watch(plan: GridPlan) -> Watch:

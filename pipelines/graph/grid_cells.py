@@ -15,11 +15,11 @@ from mining.knn import choose_device, require_fit
 from mining.neighbours import Graph, Neighbours, merge
 from mining.paths import exists, open_url
 from mining.threads import thread_pool
-from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.work import scratch
 from pipelines.graph.graph_settings import Search
+from pipelines.graph.graph_shards import SampleCheck
 
 SAMPLE = 1000  # rows of each side, over all its shards
 
@@ -57,11 +57,6 @@ class CellGraph(NamedTuple):
     truth: Neighbours
 
 
-class Recall(NamedTuple):
-    hits: int
-    total: int
-
-
 def make_cell(cell: Cell, k: int, search: Search, device: str, threads: int | None) -> None:
     """Compute a cell and keep it; a cell that is there already is not computed again."""
     if exists(cell.url):
@@ -90,17 +85,15 @@ def sampled_rows(vectors: Vectors, count: int) -> np.ndarray:
     return np.unique(np.linspace(0, len(vectors) - 1, count).astype(np.int64)) if count else np.empty(0, np.int64)
 
 
-def merge_cells(urls: Iterable[str], side: Literal["forward", "backward"], k: int) -> tuple[Neighbours, Recall]:
+def merge_cells(urls: Iterable[str], side: Literal["forward", "backward"], k: int) -> tuple[Neighbours, SampleCheck]:
     """All cells of one shard in one list, and how many true neighbours of its sample it found; memory is two cells."""
     merged: CellGraph | None = None
     for url in urls:
         part = _read(url, side)
         merged = part if merged is None else _both(merged, part, k)
     assert merged is not None
-    exists = merged.truth.ids != MISSING
-    found = merged.found.ids[merged.sample]
-    hits = (merged.truth.ids[:, :, None] == found[:, None, :]).any(2) & exists
-    return merged.found, Recall(int(hits.sum()), int(exists.sum()))
+    sampled = Neighbours(merged.found.ids[merged.sample], merged.found.scores[merged.sample])
+    return merged.found, SampleCheck.of(sampled, merged.truth)
 
 
 def _both(one: CellGraph, other: CellGraph, k: int) -> CellGraph:

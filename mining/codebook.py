@@ -1,0 +1,149 @@
+"""A codebook: directions that cut the space of both sides into small cells, and the cells nearest to each vector.
+
+One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes where
+the CPU multiplies bytes fast: integers add up to the same sum in any order, so that the cells of a vector do not depend
+on threads or on what else is in its batch. Beyond `_ALL_CELLS` centroids an HNSW graph over them finds the nearest, so
+that neither training nor assignment grows with the square of the corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import numba as nb
+import numpy as np
+import torch
+
+from mining.approximate import import_faiss
+from mining.errors import InputError
+from mining.quantised import int8_is_fast
+from mining.threads import Threads
+from mining.vectors import Vectors
+
+ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
+SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
+_ITERATIONS = 8
+_ALL_CELLS = 8192  # up to here every centroid is compared with every vector
+_BATCH = 4096
+_LINKS = 32  # of each centroid in the HNSW graph
+_LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
+
+
+class Codebook:
+    """Unit centroids (cells, dim) float32, and what finds the nearest of them, made when it is first asked for."""
+
+    def __init__(self, centroids: np.ndarray) -> None:
+        self.centroids = centroids
+
+    def __len__(self) -> int:
+        return len(self.centroids)
+
+    def nearest(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
+        """The nearest cells of each unit vector, best first, as (rows, count) int32; all when there are fewer."""
+        count = min(count, len(self))
+        best = np.empty((len(rows), count), np.int32)
+        for first in range(0, len(rows), _BATCH):
+            part = slice(first, first + _BATCH)
+            if len(self) > _ALL_CELLS:
+                self._links.hnsw.efSearch = max(_LEAST_EFFORT, 4 * count)
+                best[part] = self._links.search(rows[part], count)[1]
+            else:
+                scores, out = self._products(rows[part]), best[part]
+                pool.over_rows(len(out), partial(_best_rows, scores, out))
+        return best
+
+    @cached_property
+    def _products(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Products with all centroids, up to a factor for each row."""
+        if not int8_is_fast() or self.centroids.shape[1] % 8 or len(self) < 16:
+            transposed = torch.from_numpy(self.centroids).T
+            return lambda rows: torch.mm(torch.from_numpy(rows), transposed).numpy()
+        codes = _codes(self.centroids, np.abs(self.centroids).max())  # one scale for all: their products are compared
+        return lambda rows: torch._int_mm(_codes(rows, np.abs(rows).max(1, keepdims=True)), codes.T).numpy()
+
+    @cached_property
+    def _links(self) -> Any:
+        faiss = import_faiss()
+        index = faiss.IndexHNSWFlat(self.centroids.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
+        threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)  # several link the centroids in another order each time
+        index.add(self.centroids)
+        faiss.omp_set_num_threads(threads)
+        return index
+
+
+def cell_count(source_rows: int, target_rows: int, rows_a_cell: int = ROWS_A_CELL) -> int:
+    """As many cells as put `rows_a_cell` vectors of the mean side into each."""
+    return max(1, round((source_rows + target_rows) / 2 / rows_a_cell))
+
+
+def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0) -> Codebook:
+    """Spherical k-means: centroids begin as vectors of the sample, and those that lose all theirs begin again.
+
+    `sample` (vectors, dim) holds unit float32 vectors; there are no more cells than it has different ones.
+    """
+    draw = np.random.default_rng(seed)
+    start = np.unique(sample[np.sort(draw.choice(len(sample), min(cells, len(sample)), replace=False))], axis=0)
+    codebook = Codebook(start)
+    for _ in range(_ITERATIONS):
+        owner = codebook.nearest(sample, 1, pool)[:, 0]
+        sums = np.zeros_like(codebook.centroids)
+        torch.from_numpy(sums).index_add_(0, torch.from_numpy(owner.astype(np.int64)), torch.from_numpy(sample))
+        empty = np.flatnonzero(np.bincount(owner, minlength=len(sums)) == 0)
+        sums[empty] = sample[draw.choice(len(sample), len(empty), replace=False)]
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        codebook = Codebook(np.divide(sums, lengths, out=codebook.centroids.copy(), where=lengths > 0))
+    return codebook
+
+
+def sample_of(sides: list[Vectors], rows: int, seed: int = 0) -> np.ndarray:
+    """So many unit vectors of all sides, each side by its size; vectors without direction are left out."""
+    draw = np.random.default_rng(seed)
+    usable = [np.flatnonzero(np.isfinite(side.inverse_norms)) for side in sides]
+    total = sum(map(len, usable))
+    if not total:
+        raise InputError(f"{sides[0].name} and {sides[-1].name}: no vector has a direction; all are zeros")
+    parts = []
+    for side, places in zip(sides, usable, strict=True):
+        count = min(len(places), -(-rows * len(places) // total))
+        parts.append(side.unit(places[np.sort(draw.choice(len(places), count, replace=False))]))
+    return np.concatenate(parts)
+
+
+def _codes(rows: np.ndarray, peak: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.rint(rows * (np.float32(127) / np.maximum(peak, np.float32(1e-30)))).astype(np.int8))
+
+
+def _best_rows(scores: np.ndarray, best: np.ndarray, thread: int, start: int, stop: int) -> None:
+    _best_of(scores[start:stop], best[start:stop])
+
+
+@nb.njit(nogil=True, cache=True)
+def _best_of(scores: np.ndarray, best: np.ndarray) -> None:
+    """The columns of the highest scores of each row, best first; the lowest column wins a tie."""
+    count = best.shape[1]
+    top = np.empty(count, scores.dtype)
+    for i in range(scores.shape[0]):
+        filled = 0
+        for start in range(0, scores.shape[1], 64):
+            values = scores[i, start : start + 64]
+            hits = count if filled < count else 0
+            if filled == count:
+                floor = top[count - 1]
+                for j in range(values.shape[0]):
+                    hits += values[j] > floor
+            if hits == 0:
+                continue
+            for j in range(values.shape[0]):
+                if filled == count and not values[j] > top[count - 1]:
+                    continue
+                slot = min(filled, count - 1)
+                while slot > 0 and top[slot - 1] < values[j]:
+                    top[slot] = top[slot - 1]
+                    best[i, slot] = best[i, slot - 1]
+                    slot -= 1
+                top[slot] = values[j]
+                best[i, slot] = start + j
+                filled = min(filled + 1, count)

@@ -1,0 +1,140 @@
+"""The partitioned graph as Beam transforms, whose shuffle carries the vectors to their keys, and in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.metrics import Metrics
+
+from mining.neighbours import Neighbours
+from mining.partitioned import absorb
+from pipelines.graph.graph_shards import Direction, MergedShard
+from pipelines.graph.partition import (
+    Item,
+    KeyRows,
+    Part,
+    Partition,
+    Routing,
+    assign,
+    choose_copies,
+    draw_sample,
+    find_truth,
+    items,
+    make_keys,
+    search_key,
+    searched,
+    sum_counts,
+    train,
+    write_found,
+)  # fmt: skip
+
+NAMESPACE = "twinlode.graph"
+
+
+class PartitionedGraph(beam.PTransform):
+    """A `Partition` to the finished shards of its graph. Vectors go to their keys, and neighbours back to their shards,
+    as arrays through GroupByKey; the other steps leave files and pass on that they are done."""
+
+    def expand(self, plan: beam.PCollection[Partition]) -> beam.PCollection[MergedShard]:
+        the = beam.pvalue.AsSingleton(plan)
+        shards = plan | "Shards" >> beam.FlatMap(items).with_output_types(Item) | "Spread" >> beam.Reshuffle()
+        sampled = shards | "Sample" >> beam.Map(_sample, the) | "Sampled" >> beam.combiners.Count.Globally()
+        trained = sampled | "Train" >> beam.Map(_train, the)
+        compared = (
+            shards
+            | "Truth" >> beam.Map(_find_truth, the, beam.pvalue.AsSingleton(sampled))
+            | "Compared" >> beam.combiners.Count.Globally()
+        )
+        chosen = trained | "Choose" >> beam.Map(_choose, the, beam.pvalue.AsSingleton(compared))
+        grouped = (
+            shards
+            | "Assign" >> beam.Map(_assign, the, beam.pvalue.AsSingleton(chosen))
+            | "Counts" >> beam.CombineGlobally(sum_counts)
+            | "Keys" >> beam.Map(_make_keys, the)
+        )
+        found = (
+            shards
+            | "Route" >> beam.FlatMap(_route, the, beam.pvalue.AsSingleton(grouped))
+            | "ByKey" >> beam.GroupByKey()
+            | "Search" >> beam.FlatMap(_search, the)
+        )
+        every = shards | "Every" >> beam.Map(_empty)  # also shards that no key has anything for
+        return (
+            (every, found)
+            | "Both" >> beam.Flatten()
+            | "ByShard" >> beam.GroupByKey()
+            | "Write" >> beam.Map(_write, the).with_output_types(MergedShard)
+        )
+
+
+def search_here(partition: Partition) -> list[MergedShard]:
+    """What `PartitionedGraph` does, in this process: vectors are read where they lie, a key at a time."""
+    every = items(partition)
+    for item in every:
+        draw_sample(item, partition)
+    train(partition)
+    for item in every:
+        find_truth(item, partition)
+    choose_copies(partition)
+    make_keys(partition, sum_counts(assign(item, partition) for item in every))
+    routings = [Routing.of(item, partition) for item in every]
+    whole = {item: Neighbours.none(item.shard.rows, partition.k) for item in every}
+    for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
+        for item, part in searched(key, routings, partition).parts:
+            absorb(*whole[item], part.rows, *part.found)
+    return [write_found(item, whole[item], partition) for item in every]
+
+
+def _sample(item: Item, partition: Partition) -> str:
+    draw_sample(item, partition)
+    return item.side
+
+
+def _train(ready: int, partition: Partition) -> int:
+    train(partition)
+    return ready
+
+
+def _find_truth(item: Item, partition: Partition, ready: int) -> str:
+    find_truth(item, partition)
+    return item.side
+
+
+def _choose(ready: int, partition: Partition, also_ready: int) -> int:
+    return choose_copies(partition)
+
+
+def _assign(item: Item, partition: Partition, copies: int) -> np.ndarray:
+    return assign(item, partition)
+
+
+def _make_keys(counts: np.ndarray, partition: Partition) -> int:
+    make_keys(partition, counts)
+    return len(counts)
+
+
+def _route(item: Item, partition: Partition, ready: int) -> Iterator[tuple[int, KeyRows]]:
+    routing = Routing.of(item, partition)
+    for key in routing.by_key.cells.tolist():
+        yield key, routing.rows_of(key)
+
+
+def _search(keyed: tuple[int, Iterable[KeyRows]], partition: Partition) -> list[tuple[tuple[str, int], Part]]:
+    found = search_key(list(keyed[1]), partition)
+    Metrics.counter(NAMESPACE, "similarities").inc(found.comparisons)
+    return [((item.side, item.shard.number), part) for item, part in found.parts]
+
+
+def _empty(item: Item) -> tuple[tuple[str, int], Part]:
+    return (item.side, item.shard.number), Part(np.empty(0, np.int64), Neighbours.none(0, 1))
+
+
+def _write(keyed: tuple[tuple[Direction, int], Iterable[Part]], partition: Partition) -> MergedShard:
+    (side, number), parts = keyed
+    item = Item(side, partition.shards(side)[number])
+    whole = Neighbours.none(item.shard.rows, partition.k)
+    for part in parts:
+        absorb(*whole, part.rows, *part.found)
+    return write_found(item, whole, partition)
