@@ -30,7 +30,7 @@ from pipelines.graph.graph_shards import (
     write_shard,
 )
 from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
-from pipelines.graph.partition import Partition, choose_copies
+from pipelines.graph.partition import Partition, choose_copies, progress
 from pipelines.graph.partition_stage import PartitionedGraph, search_here
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -152,7 +152,7 @@ def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet:
             GraphOfAll(settings),
             runner or RunnerSettings(),
             workers=1,  # the kernel fills all cores by itself
-            watch=None if quiet else _watch(make_plan(settings)),
+            watch=None if quiet else _watch(make_plan(settings), settings),
             here=partial(_build_here, settings),
         )
     return open_dataset(settings.out, "graph")
@@ -290,7 +290,13 @@ def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
     return {"cells": float(partition.cells), "copies": float(choose_copies(partition))}
 
 
-def _watch(plan: GridPlan) -> Watch:
+def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:
+    if settings.search == "partitioned":
+        return partial(progress, _partition(plan, settings))
+    return _watch_grid(plan)
+
+
+def _watch_grid(plan: GridPlan) -> Watch:
     """Progress by cells on disk."""
     cells = cells_of(plan)
     rows = {cell.url.rsplit("/", 1)[-1]: cell.source.rows * cell.target.rows for cell in cells}

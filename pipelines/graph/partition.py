@@ -18,13 +18,14 @@ from mining.files import atomic_writer
 from mining.knn import knn_graph, require_fit
 from mining.neighbours import Neighbours, merge
 from mining.partitioned import COPIES, KEY_BYTES, CellRows, group_cells, key_graph
-from mining.paths import exists, open_url
+from mining.paths import exists, open_url, resolve
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
-from pipelines.datasets.work import Work
+from pipelines.datasets.work import Work, identity
 from pipelines.graph.graph_shards import Direction, MergedShard, SampleCheck, finished_shard, write_shard
 from pipelines.graph.grid_cells import VectorShard, opened, sampled_rows
+from pipelines.runners.progress import Phase
 
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on: 4 GB at 256 dimensions
 WANTED_RECALL = 0.985  # of true nearest neighbours; where no number of copies reaches it, the largest is taken
@@ -302,7 +303,7 @@ def write_found(item: Item, found: Neighbours, partition: Partition) -> MergedSh
 
 
 def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleCheck:
-    truth = _truth(partition, item.side)
+    truth = truth_of(partition, item.side)
     ids = _open(item.shard).ids
     own = np.isin(truth.ids, ids)
     rows = np.searchsorted(ids, truth.ids[own])
@@ -311,14 +312,32 @@ def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleC
     )
 
 
-@lru_cache(maxsize=4)
-def _truth(partition: Partition, side: Direction) -> Truth:
-    return truth_of(partition, side)
+def progress(partition: Partition) -> list[Phase]:
+    """Shards that have their cells, then keys that are searched; on a cluster the engine itself shows the latter."""
+    work, every = partition.work, items(partition)
+    keys = work.scratch("keys.npz")
+    if not exists(keys):
+        done = [item for item in every if exists(partition.file("assigned", *_place(item)))]
+        return [Phase("cells", len(done), len(every), sum(item.shard.rows for item in done), "shards")]
+    try:
+        total = int(keys_of(partition).max()) + 1
+    except FileNotFoundError:  # complete in this moment, and the scratch files are gone
+        return []
+    filesystem, path = resolve(work.scratch("found"))
+    filesystem.invalidate_cache()
+    done_keys = len(filesystem.ls(path, detail=False)) if filesystem.isdir(path) else 0
+    rows = sum(item.shard.rows for item in every)
+    return [Phase("graph", done_keys, total, rows * done_keys // total, "keys")]
+
+
+def codebook_of(partition: Partition) -> Codebook:
+    return _codebook(partition.work.scratch("codebook.npz"), identity(partition.work.request))
 
 
 @lru_cache(maxsize=2)
-def codebook_of(partition: Partition) -> Codebook:
-    return Codebook(_load(partition.work.scratch("codebook.npz"))["centroids"])
+def _codebook(url: str, request: str) -> Codebook:
+    """Kept by what it was made for: it takes seconds to link many centroids."""
+    return Codebook(_load(url)["centroids"])
 
 
 def keys_of(partition: Partition) -> np.ndarray:

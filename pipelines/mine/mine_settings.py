@@ -114,7 +114,7 @@ class JobSettings(BaseModel):
         default="float32", description="type of stored vectors; float16 takes half the disk"
     )
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    search: Search = Field(default="exact", description="exact, or approximate with its recall measured")
+    search: Search = Field(default="exact", description="exact; partitioned, at linear cost; or approximate by FAISS")
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     rescore: Literal["auto", "on", "off"] = Field(

@@ -137,7 +137,10 @@ def test_small_shards_are_searched_by_brute_force_and_the_recall_says_so(whole: 
     )
     found = build_graph(asked)
     assert whole.graph.manifest.measures == {}
-    assert found.manifest.measures == {"forward_recall": 1.0, "backward_recall": 1.0}
+    assert {name: value for name, value in found.manifest.measures.items() if "error" not in name} == {
+        f"{side}_{measure}": 1.0 for side in ("forward", "backward") for measure in ("recall", "recall_at_1")
+    }
+    assert found.manifest.measures["forward_mean_error"] == 0
     assert found.fingerprint == whole.graph.fingerprint
 
 
@@ -387,7 +390,7 @@ BAD = [
     (["--target-precision", "0.9"], "go together"),
     (["--threshold", "1", "--top", "3"], "only one"),
     (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
-    (["--search", "faiss"], "mine: --search: Input should be 'exact' or 'approximate'"),
+    (["--search", "faiss"], "mine: --search: Input should be 'exact', 'partitioned' or 'approximate'"),
     (["--threshold", "nan"], "mine: --threshold: Input should be a finite number"),
     (["--k", "many"], "mine: --k: Input should be a valid integer"),
     (["--lang-filter", "foo"], "--lang-filter: Input should be 'detect' or 'assume'"),

@@ -1,0 +1,74 @@
+"""The codebook: cells of vectors against a full comparison, and training that repeats itself."""
+
+import numpy as np
+import pytest
+
+from mining import codebook as module
+from mining.codebook import Codebook, cell_count, sample_of, train_codebook
+from mining.errors import InputError
+from mining.threads import thread_pool
+from mining.vectors import from_array
+
+
+def unit(rows: int, dim: int = 32, seed: int = 0) -> np.ndarray:
+    drawn = np.random.default_rng(seed).standard_normal((rows, dim)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("rows", "cells"), [((128_000, 128_000), 1000), ((0, 1), 1), ((300, 0), 1), ((100, 412), 2)])
+def test_cells_hold_so_many_rows_of_the_mean_side(rows: tuple[int, int], cells: int) -> None:
+    assert cell_count(*rows) == cells
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_nearest_cells_are_those_of_a_full_comparison(int8: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "int8_is_fast", lambda: int8)
+    book, rows = Codebook(unit(200)), unit(500, seed=1)
+    with thread_pool(2) as pool:
+        found = book.nearest(rows, 6, pool)
+    products = rows @ book.centroids.T
+    expected = np.argsort(-products, axis=1, kind="stable")[:, :6]
+    if not int8:
+        np.testing.assert_array_equal(found, expected)
+    worst = np.take_along_axis(products, expected, 1)[:, -1] - np.take_along_axis(products, found, 1).min(1)
+    assert worst.max() < 0.02  # what rounding to bytes can change
+
+
+def test_linked_centroids_give_nearly_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, rows = Codebook(unit(400)), unit(300, seed=1)
+    with thread_pool(1) as pool:
+        expected = book.nearest(rows, 4, pool)
+        monkeypatch.setattr(module, "_ALL_CELLS", 100)
+        found = book.nearest(rows, 4, pool)
+        np.testing.assert_array_equal(Codebook(book.centroids).nearest(rows, 4, pool), found)
+    assert (found[:, :, None] == expected[:, None, :]).any(2).mean() > 0.97
+
+
+def test_a_codebook_finds_the_clusters_and_repeats_itself() -> None:
+    centres = unit(20)
+    noise = 0.1 * np.random.default_rng(1).standard_normal((2000, 32)).astype(np.float32)
+    sample = np.repeat(centres, 100, axis=0) + noise
+    sample /= np.linalg.norm(sample, axis=1, keepdims=True)
+    with thread_pool(2) as pool:
+        book = train_codebook(sample, 60, pool)
+        again = train_codebook(sample, 60, pool)
+    np.testing.assert_array_equal(book.centroids, again.centroids)
+    np.testing.assert_allclose(np.linalg.norm(book.centroids, axis=1), 1, atol=1e-5)
+    assert (centres @ book.centroids.T).max(1).min() > 0.85
+
+
+def test_copies_of_one_vector_make_one_cell() -> None:
+    with thread_pool(1) as pool:
+        book = train_codebook(np.repeat(unit(1), 50, axis=0), 8, pool)
+        assert len(book) == 1
+        assert book.nearest(unit(3), 8, pool).shape == (3, 1)
+
+
+def test_the_sample_is_of_both_sides_by_size_without_zeros() -> None:
+    source, target = np.vstack([unit(30), np.zeros((10, 32), np.float32)]), unit(60, seed=1)
+    sample = sample_of([from_array(source), from_array(target)], 45)
+    assert len(sample) == 45
+    assert np.isfinite(sample).all()
+    assert sum((row == source).all(1).any() for row in sample) <= 15
+    with pytest.raises(InputError, match="no vector has a direction"):
+        sample_of([from_array(np.zeros((3, 4), np.float32))] * 2, 5)

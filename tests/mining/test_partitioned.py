@@ -1,0 +1,139 @@
+"""Cells of a partitioned graph: exact where vectors share a cell, whatever the keys, and bounded where they crowd."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mining import partitioned
+from mining.codebook import Codebook
+from mining.knn import knn_graph
+from mining.neighbours import Graph, Neighbours, merge
+from mining.partitioned import CellRows, absorb, group_cells, key_graph
+from mining.threads import thread_pool
+from mining.top_k import MISSING
+from mining.vectors import Vectors, from_array
+
+K = 3
+
+
+def vectors(rows: int, seed: int, dtype: str = "float32") -> Vectors:
+    return from_array(np.random.default_rng(seed).standard_normal((rows, 16)).astype(dtype))
+
+
+def cells(rows: int, seed: int, count: int = 10, copies: int = 3) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    return np.stack([draw.choice(count, copies, replace=False) for _ in range(rows)]).astype(np.int32)
+
+
+def sharing(x: Vectors, y: Vectors, a: np.ndarray, b: np.ndarray) -> Neighbours:
+    """The neighbours of x among the rows of y that share a cell with it, one row at a time."""
+    best = Neighbours.none(len(x), K)
+    for row in range(len(x)):
+        near = np.flatnonzero(np.isin(b, a[row][a[row] >= 0]).any(1))
+        others = Vectors("", y.ids[near], y.stored[near], y.inverse_norms[near], {})
+        found = knn_graph(x.rows(row, row + 1), others, K).forward
+        best.ids[row], best.scores[row] = found.ids[0], found.scores[0]
+    return best
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rows_that_share_a_cell_are_compared_exactly(threads: int, dtype: str) -> None:
+    x, y, a, b = vectors(80, 0, dtype), vectors(60, 1, dtype), cells(80, 2), cells(60, 3)
+    a[5] = -1
+    with thread_pool(threads) as pool:
+        graph = key_graph(x, y, a, b, K, pool).graph
+    for found, expected in zip(graph, (sharing(x, y, a, b), sharing(y, x, b, a)), strict=True):
+        np.testing.assert_array_equal(found.ids, expected.ids)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+    assert (graph.forward.ids[5] == MISSING).all()
+
+
+def test_one_cell_for_all_is_the_exact_graph() -> None:
+    x, y = vectors(200, 0), vectors(150, 1)
+    with thread_pool(2) as pool:
+        found = key_graph(x, y, np.zeros((200, 1), np.int32), np.zeros((150, 1), np.int32), K, pool)
+    assert found.comparisons == 200 * 150
+    for side, expected in zip(found.graph, knn_graph(x, y, K), strict=True):
+        np.testing.assert_array_equal(side.ids, expected.ids)
+
+
+def test_keys_together_are_one_key() -> None:
+    x, y, a, b = vectors(80, 0), vectors(60, 1), cells(80, 2), cells(60, 3)
+    key_of_cell = np.arange(10) % 3
+    joined = Graph(Neighbours.none(80, K), Neighbours.none(60, K))
+    with thread_pool(1) as pool:
+        whole = key_graph(x, y, a, b, K, pool).graph
+        for key in range(3):
+            mine, theirs = (np.where(key_of_cell[side] == key, side, -1) for side in (a, b))
+            part = key_graph(x, y, mine, theirs, K, pool).graph
+            absorb(*joined.forward, np.arange(80), *part.forward)
+            absorb(*joined.backward, np.arange(60), *part.backward)
+    for one, other in zip(whole, joined, strict=True):
+        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.scores, other.scores)
+
+
+LISTS = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.1, 0.2, 0.3])), max_size=5, unique_by=lambda x: x[0])
+
+
+@given(st.lists(LISTS, min_size=1, max_size=4))
+def test_absorbing_is_merging(parts: list[list[tuple[int, float]]]) -> None:
+    """An id has the same score in every list, as cosines have."""
+    lists = []
+    for part in parts:
+        best = sorted({(-((found % 3) / 10), found) for found, _ in part})[:K]
+        near = Neighbours.none(1, K)
+        for slot, (score, found) in enumerate(best):
+            near.ids[0, slot], near.scores[0, slot] = found, -score
+        lists.append(near)
+    whole = Neighbours.none(1, K)
+    for near in lists:
+        absorb(*whole, np.array([0]), *near)
+    expected = merge(lists, K)
+    np.testing.assert_array_equal(whole.ids, expected.ids)
+    np.testing.assert_array_equal(whole.scores, expected.scores)
+
+
+def test_a_crowded_cell_is_cut_and_copies_still_find_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "_LARGEST", 64)
+    same = from_array(np.ones((1000, 16), np.float32))
+    one_cell = np.zeros((1000, 1), np.int32)
+    with thread_pool(1) as pool:
+        found = key_graph(same, same, one_cell, one_cell, K, pool)
+    assert found.comparisons <= 1000 * 64
+    assert (found.graph.forward.ids != MISSING).all()
+    assert (found.graph.backward.ids != MISSING).all()
+
+
+def test_a_cell_is_cut_where_it_is_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "_LARGEST", 100)
+    draw = np.random.default_rng(0)
+    far = np.repeat(np.eye(2, 16), 100, axis=0) + 0.01 * draw.standard_normal((200, 16))
+    x = from_array(far.astype(np.float32))
+    one_cell = np.zeros((200, 1), np.int32)
+    with thread_pool(1) as pool:
+        found = key_graph(x, x, one_cell, one_cell, K, pool)
+    np.testing.assert_array_equal(found.graph.forward.ids, knn_graph(x, x, K).forward.ids)
+    assert found.comparisons <= 2 * 100 * 100
+
+
+def test_rows_by_cell() -> None:
+    lists = CellRows.of(np.array([[2, 0], [-1, 2], [5, 2]], np.int32))
+    assert {cell: lists.inside(cell).tolist() for cell in (0, 1, 2, 5)} == {0: [0], 1: [], 2: [0, 1, 2], 5: [2]}
+    assert lists.cells.tolist() == [0, 2, 5]
+    assert CellRows.of(np.full((3, 2), -1, np.int32)).inside(0).tolist() == []
+
+
+def test_keys_fit_their_budget_and_hold_neighbours() -> None:
+    angles = np.linspace(0, np.pi, 40)
+    centroids = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    order = np.random.default_rng(0).permutation(40)
+    keys = group_cells(Codebook(centroids[order]), np.full(40, 10), budget=100)
+    assert np.bincount(keys).max() <= 10
+    assert keys.max() < 8
+    for key in range(keys.max() + 1):
+        places = np.sort(order[keys == key])
+        assert places[-1] - places[0] <= 20, "cells of a key lie in one half of the arc"
+    assert group_cells(Codebook(centroids), np.full(40, 1000), budget=100).tolist() != [0] * 40

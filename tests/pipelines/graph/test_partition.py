@@ -1,0 +1,168 @@
+"""The partitioned graph of datasets: the same for any number of shards, in one process and on Beam, with its recall."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mining.errors import InputError
+from mining.neighbours import Neighbours, read_neighbours
+from mining.vectors import write_vectors
+from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
+from pipelines.datasets.work import Work, begin
+from pipelines.graph import graph_stage, partition
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import GraphOfAll, build_graph
+from pipelines.runners.local import run_local
+
+ROWS, DIM, K = 1200, 16, 3
+
+
+def write_side(folder: Path, array: np.ndarray, shards: int) -> str:
+    request = Request(
+        kind="vectors", configuration={"encoder": "e", "dim": array.shape[1], "dtype": "float32"}, inputs=[]
+    )
+    work = begin(str(folder), request)
+    assert isinstance(work, Work)
+    made, first = [], 0
+    for index, part in enumerate(np.array_split(array, shards)):
+        name = f"{index:05d}.arrow"
+        write_vectors(work.place(name), np.arange(first, first + len(part)), part)
+        made.append(work.sealed(Shard(index=index, name=name, rows=len(part), digest=str(index))))
+        first += len(part)
+    work.complete(made, Counters(rows_in=len(array), kept=len(array)))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def sides() -> tuple[np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(0)
+    source = draw.standard_normal((ROWS, DIM)).astype(np.float32)
+    target = (source[draw.permutation(ROWS)] + 0.3 * draw.standard_normal((ROWS, DIM))).astype(np.float32)
+    source[7] = 0
+    return source, target
+
+
+def settings(folder: Path, sides: tuple[np.ndarray, np.ndarray], shards: int = 2, **changes: object) -> GraphSettings:
+    source, target = (
+        write_side(folder / name, side, shards) for name, side in zip(("source", "target"), sides, strict=True)
+    )
+    given = {"source": [source], "target": [target], "out": str(folder / "graph"), "k": K, "search": "partitioned"}
+    return GraphSettings(**given | changes)  # type: ignore[arg-type]
+
+
+def neighbours(graph: Dataset) -> dict[str, Neighbours]:
+    found = {}
+    for direction in ("forward", "backward"):
+        parts = [read_neighbours(graph.place(shard))[1] for shard in graph.shards if shard.role == direction]
+        found[direction] = Neighbours(*map(np.concatenate, zip(*parts, strict=True)))
+    return found
+
+
+def same(one: dict[str, Neighbours], other: dict[str, Neighbours]) -> bool:
+    return all((a == b).all() for side in one for a, b in zip(one[side], other[side], strict=True))
+
+
+@pytest.fixture(scope="module")
+def graph(sides: tuple[np.ndarray, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return build_graph(settings(tmp_path_factory.mktemp("two"), sides, copies=2))
+
+
+def exact(folder: Path, sides: tuple[np.ndarray, np.ndarray]) -> dict[str, Neighbours]:
+    return neighbours(build_graph(settings(folder, sides, search="exact")))
+
+
+def test_recall_is_measured(graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    truth, found = exact(tmp_path, sides), neighbours(graph)
+    measures = graph.manifest.measures
+    assert measures["cells"] == 9
+    assert measures["copies"] == 2
+    for side in ("forward", "backward"):
+        hits = (truth[side].ids[:, :, None] == found[side].ids[:, None, :]).any(2) & (truth[side].ids >= 0)
+        assert 0.3 < measures[f"{side}_recall"] < measures[f"{side}_recall_at_1"] < 1
+        assert measures[f"{side}_recall"] == pytest.approx(hits.sum() / (truth[side].ids >= 0).sum(), abs=0.03)
+        assert 0 < measures[f"{side}_mean_error"] < 0.2
+        shared = truth[side].ids == found[side].ids
+        np.testing.assert_array_equal(truth[side].scores[shared], found[side].scores[shared])
+    assert (found["forward"].ids[7] == -1).all()
+
+
+def test_as_many_copies_as_the_wanted_recall_takes(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "TRIED_COPIES", (1, 2, 4, 9))
+    chosen = []
+    for wanted in (0.5, 0.9, 1.0):
+        monkeypatch.setattr(partition, "WANTED_RECALL", wanted)
+        (tmp_path / str(wanted)).mkdir()
+        measures = build_graph(settings(tmp_path / str(wanted), sides)).manifest.measures
+        assert measures["forward_recall_at_1"] > wanted - 0.03
+        chosen.append(measures["copies"])
+    assert chosen[:2] == [1, 2]
+    assert chosen[2] > 2
+
+
+@pytest.mark.parametrize("shards", [1, 3, 8])
+def test_the_same_neighbours_for_any_number_of_shards(
+    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, shards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given the same codebook: a sample is drawn by shard."""
+    asked = settings(tmp_path, sides, shards, copies=2)
+    centroids = np.random.default_rng(1).standard_normal((9, DIM)).astype(np.float32)
+    monkeypatch.setattr(partition, "train_codebook", lambda sample, cells, pool: partition.Codebook(centroids))
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
+    found = neighbours(build_graph(asked))
+    (tmp_path / "one").mkdir()
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 30)
+    assert same(found, neighbours(build_graph(settings(tmp_path / "one", sides, 1, copies=2))))
+
+
+def test_beam_gives_the_same_graph(
+    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
+    asked = settings(tmp_path, sides, copies=2)
+    run_local(GraphOfAll(asked), 1)
+    made = graph_stage.open_dataset(asked.out, "graph")
+    assert made.manifest.measures == graph.manifest.measures
+    assert made.fingerprint == graph.fingerprint
+
+
+def test_a_killed_search_goes_on_with_the_keys_it_has(
+    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
+    asked = settings(tmp_path, sides, copies=2)
+    searched, search = [], partition.search_key
+
+    def dies(*given: object) -> object:
+        searched.append(1)
+        if len(searched) == 3:
+            raise KeyboardInterrupt
+        return search(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(partition, "search_key", dies)
+    with pytest.raises(KeyboardInterrupt):
+        build_graph(asked)
+    made = build_graph(asked)
+    keys = len(searched) - 1  # the third was tried twice
+    assert made.fingerprint == graph.fingerprint
+    (tmp_path / "again").mkdir()
+    searched[:] = [1] * 10
+    build_graph(settings(tmp_path / "again", sides, copies=2))
+    assert len(searched) - 10 == keys
+
+
+@pytest.mark.parametrize("rows", [(0, 5), (5, 0), (1, 1), (3, 900)])
+def test_small_and_uneven_sides(rows: tuple[int, int], tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    made = tuple(draw.standard_normal((count, DIM)).astype(np.float32) for count in rows)
+    found = neighbours(build_graph(settings(tmp_path, made, 1, copies=99)))  # type: ignore[arg-type]
+    (tmp_path / "exact").mkdir()
+    assert same(found, exact(tmp_path / "exact", made))  # type: ignore[arg-type]
+
+
+def test_zeros_alone_are_refused(tmp_path: Path) -> None:
+    zeros = np.zeros((5, DIM), np.float32)
+    with pytest.raises(InputError, match="no vector of either side has a direction"):
+        build_graph(settings(tmp_path, (zeros, zeros)))
