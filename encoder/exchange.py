@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 import torch
 from safetensors.torch import save_file
 
-from encoder.cards import add_section
 from encoder.checkpoint import (
     Checkpoint,
     CheckpointSettings,
@@ -20,6 +19,7 @@ from encoder.checkpoint import (
     local_copy,
     save_checkpoint,
 )
+from encoder.encoder_card import add_section
 from encoder.models import Bag, Pretrained, PretrainedSettings, Transformer
 from encoder.models.heads import Head
 from encoder.models.pretrained import local_folder

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from encoder.cards import add_section
 from encoder.checkpoint import SUBWORD, load_checkpoint, local_copy, save_checkpoint
+from encoder.encoder_card import add_section
 from encoder.models import Bag, BagSettings
 from encoder.product_fit import balanced_rotation, fit
 from encoder.row_use import row_use, training_sentences

@@ -133,6 +133,8 @@ def test_every_command_of_readme_and_guides_runs(stand_ins: Path) -> None:
         "work/report.html",
         "out.json",
         "runs/loop/best/model.safetensors",
+        "mined-en-de/data/train-00000-of-00001.parquet",
+        "mined-en-de/README.md",
     ):
         assert Path(made).stat().st_size > 0
     assert "## Loop\n\nThe encoder of round " in Path("runs/loop/best/README.md").read_text()

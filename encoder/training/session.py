@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from encoder import distributed
-from encoder.cards import write_training_card
 from encoder.checkpoint import (
     SUBWORD,
     Checkpoint,
@@ -26,6 +25,7 @@ from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
 from encoder.data.sampling import Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
+from encoder.encoder_card import write_training_card
 from encoder.models import (
     Bag,
     BagSettings,

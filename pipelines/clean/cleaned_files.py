@@ -30,11 +30,18 @@ def write_kept(
 ) -> int:
     """The rows without a reason: whole lines where the format stays TSV or JSONL, else both texts and the score."""
     kind = format or format_of(url)
-    kept = (table.filter(pc.is_null(table["reason"])) for table in tables)
     if kind in _LINES and kind == bitext.kind:
-        return _write_lines(url, (_line(row, kind, scores) for row in _rows(kept)))
-    named = (_as_pairs(table) for table in kept)
-    return write_pairs(url, named, format=kind, src_lang=bitext.src_lang, tgt_lang=bitext.tgt_lang)
+        return _write_lines(url, (_line(row, kind, scores) for row in _rows(_kept(tables))))
+    return write_pairs(url, kept_pairs(tables), format=kind, src_lang=bitext.src_lang, tgt_lang=bitext.tgt_lang)
+
+
+def kept_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows without a reason, under the names of pairs."""
+    return map(_as_pairs, _kept(tables))
+
+
+def _kept(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    return (table.filter(pc.is_null(table["reason"])) for table in tables)
 
 
 def write_rejected(url: str, tables: Iterable[pa.Table]) -> int:

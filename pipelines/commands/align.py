@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.commands.mine import show
+from pipelines.commands.options import DatasetColumnsOption, DatasetOption, hub_folder
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def command(
     ] = "detect",
     max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 10_000,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
+    dataset: DatasetOption = None,
+    dataset_columns: DatasetColumnsOption = "src_text",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="CPU threads. Default: all cores.")] = None,
 ) -> None:
@@ -103,6 +106,7 @@ def command(
     languages = settings.source.read.lang, settings.target.read.lang
     others = filter(None, [documents, unmatched, beads, xces, parallel, report])
     check_places([*written_files(out, pair_format, languages), *others], document_files([source, target]))
+    folder = hub_folder(dataset, dataset_columns, languages)
     console = Console(stderr=True)
     result = align_documents(settings, report=lambda step: console.print(f"[bold]{step}"))
     batches = list(pair_rows(result))
@@ -117,6 +121,8 @@ def command(
     written = write_pairs(
         out, batches, format=check_target(out, pair_format), src_lang=languages[0], tgt_lang=languages[1]
     )
+    if folder is not None:
+        folder.write(batches, written, _summary(result, mined))
     if documents:
         write_documents(documents, result.pairs)
     if unmatched:
@@ -133,21 +139,21 @@ def command(
 
 
 def _summarise(result: AlignResult, written: int, mined: int, out: str) -> None:
+    show("aligned", [*_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
+
+
+def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:
     from pipelines.align.page import kinds
 
     reasons = Counter(row.reason.split(":")[0].split(",")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped
     common = ", ".join(f"{kind} {count:,}" for kind, count in kinds(result).most_common(6))
-    show(
-        "aligned",
-        [
-            ("documents", f"{len(result.source.documents):,} and {len(result.target.documents):,}"),
-            ("sentences", f"{result.source.sentences:,} and {result.target.sentences:,}"),
-            *((f"lines dropped: {reason}", f"{count:,}") for reason, count in dropped.items()),
-            ("document pairs", f"{len(result.pairs):,}"),
-            *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common(6)),
-            ("beads", common),
-            ("pairs mined from leftovers", f"{mined:,}"),
-            (f"pairs in {out}", f"{written:,}"),
-        ],
-    )
+    return [
+        ("documents", f"{len(result.source.documents):,} and {len(result.target.documents):,}"),
+        ("sentences", f"{result.source.sentences:,} and {result.target.sentences:,}"),
+        *((f"lines dropped: {reason}", f"{count:,}") for reason, count in dropped.items()),
+        ("document pairs", f"{len(result.pairs):,}"),
+        *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common(6)),
+        ("beads", common),
+        ("pairs mined from leftovers", f"{mined:,}"),
+    ]

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.options import FiltersOption, RunnerOption, RunnerSetOption, read_filters
+from pipelines.commands.options import (
+    DatasetColumnsOption,
+    DatasetOption,
+    FiltersOption,
+    RunnerOption,
+    RunnerSetOption,
+    hub_folder,
+    read_filters,
+)
 from pipelines.runners.quiet import quiet_beam
+
+if TYPE_CHECKING:
+    from pipelines.clean.clean_stage import Cleaned
 
 
 def command(
@@ -28,6 +39,8 @@ def command(
     explain: Annotated[bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")] = False,
     seed_pairs: Annotated[str | None, typer.Option(help="Known translations (.tsv, .jsonl ..) for a lexicon.")] = None,
     filters: FiltersOption = "standard",
+    dataset: DatasetOption = None,
+    dataset_columns: DatasetColumnsOption = "src_text",
     work: Annotated[str | None, typer.Option(help="Folder (or URL) for chunks; default: temporary.")] = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
@@ -47,7 +60,8 @@ def command(
     from encoder.settings import validate_settings
     from mining.pair_formats import Format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
-    from pipelines.clean.cleaned_files import check_outputs, write_kept, write_rejected
+    from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
+    from pipelines.commands.mine import show
     from pipelines.commands.places import check_places
     from pipelines.runners.runner import load_runner, require_reachable
 
@@ -73,25 +87,23 @@ def command(
         require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected])])
         seed = settings.seed_pairs
         check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
+        hub = hub_folder(dataset, dataset_columns, (settings.bitext.src_lang, settings.bitext.tgt_lang))
         cleaned = clean(settings, where)
         kept = write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:
             write_rejected(rejected, read_scored(cleaned))
-    _summarise(cleaned.rows, kept, cleaned.threshold, cleaned.precision, cleaned.reasons, out)
+        if hub is not None:
+            hub.write(kept_pairs(read_scored(cleaned)), kept, _summary(cleaned))
+    show("cleaned", [*_summary(cleaned), (f"kept in {out}", f"{kept:,}")])
 
 
-def _summarise(
-    rows: int, kept: int, threshold: float, precision: float, reasons: dict[str, tuple[int, list[int]]], out: str
-) -> None:
-    from pipelines.commands.mine import show
-
-    table = [("rows", f"{rows:,}")]
-    for reason, (count, lines) in reasons.items():
+def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
+    table = [("rows", f"{cleaned.rows:,}")]
+    for reason, (count, lines) in cleaned.reasons.items():
         first = ", ".join(map(str, lines))
         table.append((f"rejected: {reason.replace('_', ' ')}", f"{count:,} (line {first}{' ..' if count > 3 else ''})"))
-    table += [
-        ("least probability", f"{threshold:.3f}"),
-        ("estimated precision", f"{precision:.4f}"),
-        (f"kept in {out}", f"{kept:,}"),
+    return [
+        *table,
+        ("least probability", f"{cleaned.threshold:.3f}"),
+        ("estimated precision", f"{cleaned.precision:.4f}"),
     ]
-    show("cleaned", table)

@@ -9,11 +9,14 @@ import typer
 
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.options import (
+    DatasetColumnsOption,
+    DatasetOption,
     FiltersOption,
     RejectedOption,
     RunnerOption,
     RunnerSetOption,
     ThresholdFromOption,
+    hub_folder,
     read_filters,
 )
 from pipelines.mine.job_defaults import SIDES
@@ -74,6 +77,8 @@ def command(
     filters: FiltersOption = "standard",
     rejected: RejectedOption = None,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
+    dataset: DatasetOption = None,
+    dataset_columns: DatasetColumnsOption = "src_text",
     config: ConfigOption = None,
     set_: SetOption = None,
     runner: RunnerOption = "local",
@@ -92,11 +97,12 @@ def command(
 
     from mining.errors import InputError
     from mining.paths import expand
-    from pipelines.commands.mine_summary import summarise
+    from pipelines.commands.mine_summary import summarise, summary
     from pipelines.commands.places import check_places, require_folder
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
     from pipelines.mine.pair_export import export_pairs, written_files
+    from pipelines.mine.pair_stage import pair_batches
     from pipelines.runners.runner import load_runner, require_reachable
 
     console = Console(stderr=True)
@@ -122,11 +128,15 @@ def command(
     others = [*filter(None, [settings.threshold.gold, settings.seed])]
     require_reachable(where, [*outputs, *others])
     require_folder(settings.work)
+    folder = hub_folder(dataset, dataset_columns, languages)
     check_places(outputs, expand([*settings.source.inputs, *settings.target.inputs, *others]))
     result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
+    if folder is not None:
+        made = [("encoder", _name(settings.encoder)), *summary(result)]
+        folder.write(pair_batches(result.pairs), result.pairs.rows, made)
     summarise(result, written, out, settings.work)
 
 
@@ -135,6 +145,14 @@ def _say_what_is_filled_in(languages: dict[str, str], notes: list[str], console:
         console.print(f"{side} language: {lang}, detected from the text", highlight=False)
     for note in notes:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True)
+
+
+def _name(encoder: str) -> str:
+    """As a card should name it: the default encoder is not where it is installed here."""
+    from encoder import default
+
+    own = default.has_default() and encoder == str(default.model_folder())
+    return f"{default.card().name}, {default.card().fingerprint}" if own else encoder
 
 
 def _work_beside(out: str) -> str:

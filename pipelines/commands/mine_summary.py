@@ -18,18 +18,7 @@ EXAMPLES = 10
 
 def summarise(result: JobResult, written: int, out: str, work: str) -> None:
     """Show what came out of a mine; `work` is its work folder."""
-    counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
-    graph = result.graph.manifest.measures
-    rows = [
-        *sentence_rows("source", result.source.manifest.counters),
-        *sentence_rows("target", result.target.manifest.counters),
-        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
-        ("matched pairs", f"{counters.rows_in:,}"),
-        *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
-        *known_measures(measures),
-        (f"pairs in {out}", f"{written:,}"),
-    ]
-    show("mined", rows)
+    show("mined", [*summary(result), (f"pairs in {out}", f"{written:,}")])
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     curve = ScoreCurve.read(result.pairs.url)
     if curve is not None and curve.warning:
@@ -39,6 +28,20 @@ def summarise(result: JobResult, written: int, out: str, work: str) -> None:
         console.print(f"{score:.4f}  {source}\n        {target}", markup=False)
     console.print(f"next: twinlode report {work}  (everything on one page)", markup=False)
     console.print(f"      twinlode review {work}  (judge a sample, get a threshold)", markup=False)
+
+
+def summary(result: JobResult) -> list[tuple[str, str]]:
+    """What was read, dropped and found, as lines of a table."""
+    counters, measures = result.pairs.manifest.counters, result.pairs.manifest.measures
+    graph = result.graph.manifest.measures
+    return [
+        *sentence_rows("source", result.source.manifest.counters),
+        *sentence_rows("target", result.target.manifest.counters),
+        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
+        ("matched pairs", f"{counters.rows_in:,}"),
+        *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
+        *known_measures(measures),
+    ]
 
 
 def examples(pairs: Dataset, count: int = EXAMPLES) -> Iterator[tuple[float, str, str]]:

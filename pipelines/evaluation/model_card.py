@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from encoder.cards import markdown_table, model_head, write_card
+from encoder.cards import markdown_table, write_card
 from encoder.default.language_card import Card
+from encoder.encoder_card import model_head
 from encoder.training.settings import TrainSettings
 
 # Corpora by the parts of their paths: what they are, and their licence.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from encoder.cards import add_section, markdown_table
+from encoder.cards import markdown_table
+from encoder.encoder_card import add_section
 from mining.files import atomic_text
 from pipelines.evaluation.result_tables import shown
 from pipelines.loop.engine import BEST, LoopResult

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -60,8 +61,13 @@ def test_folders_to_every_output(encoder: Path, tmp_path: Path) -> None:
     shown = run(
         encoder, source, target, "-o", out["p.tsv"], "--documents", out["docs.tsv"], "--unmatched", out["lost.tsv"],
         "--beads", out["p.vec"], "--xces", out["p.xml"], "--parallel", out["p.jsonl"], "--report", out["p.html"],
+        "--dataset", tmp_path / "hub",
     )  # fmt: skip
     assert "document pairs" in shown
+    assert pq.read_table(tmp_path / "hub/data")["src_text"].to_pylist() == [
+        line.split("\t")[1] for line in out["p.tsv"].read_text().splitlines()
+    ]
+    assert "| document pairs | 3 |" in (tmp_path / "hub/README.md").read_text()
     pairs = [line.split("\t")[:2] for line in out["docs.tsv"].read_text().splitlines()]
     names = {(Path(a).name, Path(b).name) for a, b in pairs}
     assert names == {("a.txt", "z.txt"), ("b.txt", "y.txt"), ("c.txt", "x.txt")}

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encoder.cards import CARD, add_section, card_text, markdown_table, read_card
+from encoder.cards import CARD, card_text, markdown_table, read_card
 from encoder.checkpoint import load_checkpoint
+from encoder.encoder_card import add_section
 from encoder.exchange import export_encoder
 from encoder.models import BagSettings
 from encoder.quantization import quantize_encoder
