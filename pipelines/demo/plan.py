@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from encoder.checkpoint import CONFIG, CheckpointSettings
+from encoder.settings import load_settings
 from pipelines.demo.packages import Package
 
 
 class Plan(NamedTuple):
-    """Packages by what they are for, and the size of the encoder and of its training."""
+    """Packages by what they are for, and how the default encoder learns from them."""
 
     languages: tuple[str, ...]
     seed: tuple[Package, ...]  # their sentences are known bitext
     mined: tuple[Package, ...]  # their sentences are shuffled, unaligned, and mined
-    minutes: float
+    minutes: float  # of training, at most
     epochs: float
-    round_precision: float  # of the mined pairs to learn from
-    round_epochs: float  # of the second training, on known and mined pairs
-    round_lr: float
-    mined_weight: float  # a mined pair is drawn so many times as often as a known one
-    vocabulary: int
-    table: int  # rows for hashed bigrams, and as many for words
+    lr: float = 2e-3
+    sure: float = 0.95  # precision of the mined pairs to learn from
+    mined_weight: float = 4  # a mined pair is drawn so many times as often as a known one
     probes: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
 
@@ -57,63 +56,40 @@ FULL = Plan(
         Package("djangorestframework", "3.18.3"),
     ),
     minutes=2.0,
-    epochs=20,
-    round_precision=0.95,
-    round_epochs=3,
-    round_lr=3e-3,
-    mined_weight=4,
-    vocabulary=8000,
-    table=65536,
+    epochs=12,
 )
 QUICK = FULL._replace(
     languages=("de", "ru"),
     seed=tuple(package for package in FULL.seed if package.name not in ("pretix", "mezzanine", "deluge")),
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
-    minutes=0.3,
-    round_precision=0.9,  # after so short a training hardly a pair is surer
-    vocabulary=4000,
+    minutes=0.5,
 )
 
 
-def training_settings(plan: Plan, seed: Path) -> dict[str, Any]:
-    """The configuration for `twinlode train`: the bag of configs/ems-small.yaml, smaller, on the seed bitext.
+def training_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -> dict[str, Any]:
+    """The configuration for `twinlode train`: on from the encoder `start`, on known and mined pairs.
 
-    Batches are of everything, and the temperature is higher: on so little text the harder negatives of ems-small harm.
+    Batches are of everything: on so little text the harder negatives of configs/default.yaml harm.
     """
+    made = load_settings(CheckpointSettings, start / CONFIG).model_dump(mode="json", exclude_none=True)
+    known = [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]
     return {
-        "data": {"corpora": [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]},
-        "text": {"normalize": {"vowel_marks": True}},
-        "subword": {"model": "unigram", "vocabulary": plan.vocabulary},
-        "model": {"kind": "bag", "dim": 256, "bigrams": plan.table, "words": plan.table, "sparse": True},
-        "objective": {
-            "kind": "ems",
-            "temperature": 0.08,
-            "projection_dim": 0,
-            "xtr": 0.1,
-            "xtr_pairs": 128,
-            "xtr_negatives": 1024,
-        },
+        "data": {"corpora": [*known, *({"path": str(path), "weight": plan.mined_weight} for path in mined)]},
+        "text": made["text"],
+        "model": made["model"],
+        "objective": {"kind": "ems", "temperature": 0.05, "margin": 0.2, "projection_dim": 0, "xtr": 0},
         "optimizer": {
             "kind": "lazy_adam",
-            "lr": 5e-3,
+            "lr": plan.lr,
             "betas": [0.9, 0.98],
             "eps": 1e-9,
             "weight_decay": 0,
             "clip": 1000,
         },
         "schedule": {"warmup": 0.02},
-        "batch": {"pairs": 2048},
-        "evaluation": {"pairs": 1000},
+        "batch": {"pairs": 1024},
+        # In so short a run P@1 on held-out pairs hardly moves: the last encoder is taken, whichever had the highest.
+        "evaluation": {"pairs": 0},
         "limits": {"minutes": plan.minutes, "epochs": plan.epochs},
+        "start": {"encoder": str(start)},
     }
-
-
-def round_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -> dict[str, Any]:
-    """The configuration of the round: on from the encoder `start`, on known and mined pairs, in smaller steps."""
-    settings = training_settings(plan, seed)
-    settings["data"]["corpora"] += [{"path": str(path), "weight": plan.mined_weight} for path in mined]
-    settings["optimizer"]["lr"] = plan.round_lr
-    # In so short a run P@1 on held-out pairs hardly moves: the last encoder is taken, whichever had the highest.
-    settings["evaluation"] = {"pairs": 0}
-    settings["limits"] = {"epochs": plan.round_epochs}
-    return {**settings, "start": {"encoder": str(start)}}

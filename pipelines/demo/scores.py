@@ -60,7 +60,7 @@ def show_scores(scores: Sequence[Score], console: Console) -> None:
     show_table(lines, console, "mined pairs against the true alignment", end=1)
 
 
-def show_rounds(before: Sequence[Score], after: Sequence[Score], console: Console) -> None:
+def show_before_and_after(before: Sequence[Score], after: Sequence[Score], console: Console) -> None:
     """Both mines of each language beside each other; a language that only one of them could mine is left out."""
     first = {score.corpora.language: score.metrics for score in before}
     second = {score.corpora.language: score.metrics for score in after if score.corpora.language in first}
@@ -71,7 +71,7 @@ def show_rounds(before: Sequence[Score], after: Sequence[Score], console: Consol
         lines.append([f"en-{language}", *counts, *_shares(then, now)])
     means = [np.mean([of[language][:3] for language in second], axis=0).tolist() for of in (first, second)]
     lines.append(["mean", "", "", *_shares(*means)])
-    show_table(lines, console, "before and after the round", end=1)
+    show_table(lines, console, "before and after training", end=1)
 
 
 def _shares(then: Sequence[float], now: Sequence[float]) -> list[str]:

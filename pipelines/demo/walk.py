@@ -1,4 +1,4 @@
-"""The demo step by step, each said before it is done: text, encoder, mine, scores, a round, and how by hand."""
+"""The demo step by step, each said before it is done: text, mine, scores, training, mine again, and how by hand."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import yaml
 from rich.console import Console
 from rich.progress import track
 
+from encoder import default
 from encoder.settings import load_settings
 from encoder.training.settings import TrainSettings
 from encoder.training.watched import train_watched
 from mining.errors import InputError
 from pipelines.demo.catalogs import Pair, read_pairs
 from pipelines.demo.demo_corpora import Corpora, show_corpora, write_corpora, write_text
-from pipelines.demo.hand import Place, say, show_commands, train_command
+from pipelines.demo.hand import Place, mine_command, say, show_commands, train_command
 from pipelines.demo.packages import Package, cache_folder, fetch
 from pipelines.demo.parallel_mines import mine_all
-from pipelines.demo.plan import Plan, round_settings, training_settings
-from pipelines.demo.round import write_mined
-from pipelines.demo.scores import Score, score, show_rounds, show_samples, show_scores
+from pipelines.demo.plan import Plan, training_settings
+from pipelines.demo.scores import Score, score, show_before_and_after, show_samples, show_scores
+from pipelines.demo.sure_pairs import write_sure_pairs
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_export import export_pairs
 from pipelines.prepare.readers import ReadSettings
@@ -34,22 +35,14 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     """Everything, from packages to scores; what an earlier run left complete in `folder` is not made again."""
     place, began = Place(folder), time.monotonic()
     corpora = write_demo_text(plan, folder, console)
-    _encoder(plan, place, console)
-    _heading(console, "3. Mine")
-    console.print(
-        "For each language, on Beam's local runner: prepare both files, embed them, link nearest neighbours in both "
-        f"directions, score by margin, match. {plan.probes} pairs of the same packages, as a translator might "
-        "make them, were kept out of these files; added to them as probes, they tell at which threshold to expect "
-        f"a precision of {100 * plan.precision:.0f}%."
-    )
-    scores = _mine(plan, place, corpora, console)
-    _heading(console, "4. How good are the pairs?")
+    scores = _mine_at_once(plan, place, corpora, console)
+    _heading(console, "3. How good are the pairs?")
     console.print("Nothing so far has seen the true alignment of the two files. Compared with it:")
     show_scores(scores, console)
     console.print("\nSome pairs of each language, from the best score to the lowest that was kept:")
     show_samples(scores, console)
-    _round(plan, place, scores, console)
-    _heading(console, "6. Look at it")
+    _learn(plan, place, scores, console)
+    _heading(console, "5. Look at it")
     with console.status("writing the report"):
         page = write_report(str(folder))
     console.print(
@@ -57,7 +50,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
         f"in; it works offline:\n  {Path(page).resolve().as_uri()}",
         soft_wrap=True,
     )
-    _heading(console, "7. By hand")
+    _heading(console, "6. By hand")
     show_commands(plan, place, corpora, console)
     console.print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all. Everything is in {folder}.")
     return scores
@@ -89,41 +82,39 @@ def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[Corpora]
     return corpora
 
 
-def _encoder(plan: Plan, place: Place, console: Console) -> None:
-    _heading(console, "2. An encoder from scratch")
+def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
+    _heading(console, "2. Mine")
     console.print(
-        f"A small EMS encoder (bag of subwords, pairs and words) learns from the known translations of all "
-        f"{len(plan.languages)} languages at once, for {plan.minutes:g} minutes at most."
+        f"With the encoder that comes with twinlode, {default.card().name}, at once. For each language, on Beam's "
+        "local runner: prepare both files, embed them, link nearest neighbours in both directions, score by margin, "
+        f"match. These files are small and unlike other text, so {plan.probes} pairs of the same packages, as a "
+        "translator might make them, were kept out of them; added as probes, they tell at which threshold to "
+        f"expect a precision of {plan.precision:.0%}. Large files need none: the encoder brings probes of its own."
     )
-    settings = training_settings(plan, place.folder / "seed")
-    write_text(place.configuration, yaml.safe_dump(settings, sort_keys=False))
-    say("The same by hand:", [train_command(place)], console)
-    _train(place)
+    say("The same by hand, here for one language:", [mine_command(plan, place, corpora[0])], console)
+    began = time.monotonic()
+    scores = _mine(plan, place, corpora, console)
+    console.print(f"{time.monotonic() - began:.0f} seconds.")
+    return scores
 
 
-def _train(place: Place) -> None:
-    train_watched(load_settings(TrainSettings, place.configuration), place.encoder)
-
-
-def _round(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
-    _heading(console, "5. One round of the loop")
+def _learn(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
+    _heading(console, "4. What training on your own text adds")
     console.print(
-        f"The surest of the mined pairs, of which {100 * plan.round_precision:.0f}% are right by the estimate, join "
-        "the known translations; the true alignment stays unseen. The encoder learns on from both, "
-        f"{plan.round_epochs:g} times through, and the same files are mined again. What is right teaches it the words "
-        "of this text. What is wrong and learned looks right to it from now on, which the probe pairs cannot tell: "
-        "hence only the surest."
+        "The default encoder has seen little of the language of menus and messages. It learns on from the known "
+        f"translations of all {len(scores)} languages, {plan.epochs:g} times through or {plan.minutes:g} minutes at "
+        f"most, and from the surest of the pairs just mined, of which {plan.sure:.0%} are right by the estimate; the "
+        "true alignment stays unseen. Then the same files are mined again, with the same probes."
     )
-    mined = write_mined(place, scores, plan.round_precision)
-    if not mined:
-        console.print("No mined pair is as sure as that, so there is nothing to learn from.")
-        return
-    settings = round_settings(plan, place.folder / "seed", mined, place.best)
-    write_text(place.round.configuration, yaml.safe_dump(settings, sort_keys=False))
-    say("The same by hand:", [train_command(place.round)], console)
-    _train(place.round)
-    again = _mine(plan, place.round, [score.corpora for score in scores], console)
-    show_rounds(scores, again, console)
+    learned = place.learned
+    mined = write_sure_pairs(learned, scores, plan.sure)
+    settings = training_settings(plan, place.folder / "seed", mined, default.model_folder())
+    write_text(learned.configuration, yaml.safe_dump(settings, sort_keys=False))
+    commands = [train_command(learned), mine_command(plan, learned, scores[0].corpora)]
+    say("The same by hand:", commands, console)
+    train_watched(load_settings(TrainSettings, learned.configuration), learned.encoder)
+    again = _mine(plan, learned, [score.corpora for score in scores], console)
+    show_before_and_after(scores, again, console)
     console.print(
         "Rounds go on like this, judged by benchmarks, with [cyan]twinlode loop[/cyan] and a configuration such as "
         "configs/loop-shared.yaml."
@@ -154,7 +145,7 @@ def job_settings(plan: Plan, place: Place, corpora: Corpora) -> JobSettings:
     }
     return JobSettings(
         **sides,
-        encoder=str(place.best),
+        encoder=str(place.best if place.has_encoder else default.model_folder()),
         work=str(place.work(corpora.language)),
         threshold=ThresholdSettings(precision=plan.precision),
         seed=str(corpora.probes),

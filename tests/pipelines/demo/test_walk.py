@@ -7,23 +7,26 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from encoder import Encoder
+from encoder.default import folder as installation
+from encoder.default.language_card import CARD, Card
+from encoder.training.observation import Quiet
+from encoder.training.session import train
 from pipelines.cli import app, main
 from pipelines.demo.hand import program
 from pipelines.demo.packages import Package
 from pipelines.demo.plan import FULL, QUICK
 from pipelines.mine.score_curve import ScoreCurve
+from tests.encoder.training.conftest import make_settings
 from tests.pipelines.demo.wheels import catalog, messages, write_wheel
 
 TINY = QUICK._replace(
     languages=("de",),
     seed=(Package("demo-seed", "1.0"),),
     mined=(Package("demo-mined", "2.0"),),
-    epochs=60,
+    epochs=30,
     minutes=60,  # epochs decide: a busy machine must not change the result
-    round_precision=0.8,
-    round_epochs=10,
-    vocabulary=60,
-    table=1024,
+    sure=0.8,
     probes=100,
     precision=0.5,
 )
@@ -41,6 +44,28 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "registry").mkdir()
     return tmp_path
+
+
+def install_encoder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A default encoder that has learned these words, with another verb."""
+    corpus = root / "en-de.tsv"
+    corpus.parent.mkdir()
+    corpus.write_text("".join(f"{english}\t{german}\n" for english, german in messages("rent", "miete")))
+    settings = make_settings(
+        corpus,
+        subword={"model": "unigram", "vocabulary": 60},
+        model={"kind": "bag", "dim": 64, "bigrams": 1024, "words": 1024, "sparse": True},
+        objective={"kind": "ems", "temperature": 0.08, "projection_dim": 0, "xtr": 0},
+        optimizer={"kind": "lazy_adam", "lr": 5e-3, "weight_decay": 0},
+        batch={"pairs": 256},
+        limits={"steps": 60},
+    )
+    train(settings, root / "run", Quiet)
+    (root / "run" / "best").rename(root / "model")
+    fingerprint = Encoder.load(root / "model").fingerprint
+    card = Card(name="twinlode-2/1", fingerprint=fingerprint, files={}, trained={"en": 0, "de": 336}, figures={})
+    (root / CARD).write_text(card.model_dump_json())
+    monkeypatch.setattr(installation, "ROOT", root)
 
 
 def made(folder: Path) -> dict[Path, int]:
@@ -69,8 +94,9 @@ def test_text_alone(offline: Path) -> None:
     }
 
 
-def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
+def test_demo_from_packages_to_scores_and_by_hand(offline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_wheels(offline / "registry")
+    install_encoder(offline / "installed", monkeypatch)
     result = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
     assert result.exit_code == 0
     assert "mined pairs against the true alignment" in result.output
@@ -83,7 +109,7 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
     assert right > 0.3 * len(mined) > 10
     row, last = (
         next(line for line in result.output.split(title)[1].splitlines() if "en-de" in line)
-        for title in ("against the true alignment", "before and after the round")
+        for title in ("against the true alignment", "before and after training")
     )
     assert f"{100 * right / len(mined):.1f}" in row
     again = [tuple(line.split("\t")[1:]) for line in (folder / "round-1/pairs/en-de.tsv").read_text().splitlines()]
@@ -92,7 +118,7 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
     learned = [tuple(line.split("\t")) for line in (folder / "round-1/mined/en-de.tsv").read_text().splitlines()]
     curve = ScoreCurve.read(str(folder / "work/en-de/pairs"))
     assert curve is not None
-    surest = curve.reaching(TINY.round_precision)
+    surest = curve.reaching(TINY.sure)
     scored = [(float(line.split("\t")[0]), pair) for line, pair in zip(lines, mined, strict=True)]
     assert learned and set(learned) <= {pair for score, pair in scored if score >= surest - 1e-6}
 
@@ -102,7 +128,7 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path) -> None:
     printed = [shlex.split(line)[1:] for line in commands]
     names = [arguments[0] for arguments in printed]
     order = [
-        names.index(name) for name in ("train", "mine", "prepare", "embed", "graph", "report", "inspect", "review")
+        names.index(name) for name in ("mine", "train", "prepare", "embed", "graph", "report", "inspect", "review")
     ]
     assert order == sorted(order), "each after those that make what it needs"
     assert names.count("prepare") == names.count("embed") == 2

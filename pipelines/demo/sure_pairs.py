@@ -1,4 +1,4 @@
-"""One round of the loop: mined pairs become known ones, the encoder learns on, and the same text is mined again."""
+"""The surest of the mined pairs, as bitext to learn from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.score_curve import ScoreCurve
 
 
-def write_mined(place: Place, scores: Sequence[Score], precision: float) -> list[Path]:
+def write_sure_pairs(place: Place, scores: Sequence[Score], precision: float) -> list[Path]:
     """The pairs to learn from: those that score highest, so many that `precision` of them are right by the estimate.
 
     The loop's rules choose among them. Files are `english TAB other`, with none where there are no pairs.
@@ -31,7 +31,7 @@ def write_mined(place: Place, scores: Sequence[Score], precision: float) -> list
         sides = (selection.pairs[side].to_pylist() for side in ("src_text", "tgt_text"))
         lines = [f"{english}\t{other}\n" for english, other in zip(*sides, strict=True)]
         if lines:
-            path = place.round.mined(score.corpora.language)
+            path = place.mined(score.corpora.language)
             write_text(path, "".join(lines))
             written.append(path)
     return written
