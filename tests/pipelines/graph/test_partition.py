@@ -7,31 +7,14 @@ import pytest
 
 from mining.errors import InputError
 from mining.neighbours import Neighbours, read_neighbours
-from mining.vectors import write_vectors
-from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
-from pipelines.datasets.work import Work, begin
+from pipelines.datasets.manifest import Dataset
 from pipelines.graph import graph_stage, partition
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import GraphOfAll, build_graph
 from pipelines.runners.local import run_local
+from tests.pipelines.graph.vector_datasets import write_side
 
 ROWS, DIM, K = 1200, 16, 3
-
-
-def write_side(folder: Path, array: np.ndarray, shards: int) -> str:
-    request = Request(
-        kind="vectors", configuration={"encoder": "e", "dim": array.shape[1], "dtype": "float32"}, inputs=[]
-    )
-    work = begin(str(folder), request)
-    assert isinstance(work, Work)
-    made, first = [], 0
-    for index, part in enumerate(np.array_split(array, shards)):
-        name = f"{index:05d}.arrow"
-        write_vectors(work.place(name), np.arange(first, first + len(part)), part)
-        made.append(work.sealed(Shard(index=index, name=name, rows=len(part), digest=str(index))))
-        first += len(part)
-    work.complete(made, Counters(rows_in=len(array), kept=len(array)))
-    return str(folder)
 
 
 @pytest.fixture(scope="module")
