@@ -97,7 +97,7 @@ def timed(sides: list[str], folder: Path, search: str) -> tuple[float, Dataset]:
         target=sides[1:],
         out=str(folder / search),
         k=K,
-        search=search,  # type: ignore[arg-type]
+        search=search,
     )
     begun = time.perf_counter()
     graph = build_graph(asked)
