@@ -165,6 +165,20 @@ def calibrate(
     )
 
 
+def by_rank(calibration: Calibration, scores: ArrayLike) -> Calibration:
+    """The same estimates for another score of the corpus pairs, one that ranks them at least as well.
+
+    Of as many pairs at least as many are right then, so a precision is not promised in vain; how much better the other
+    score is remains unknown.
+    """
+    ordered = np.sort(np.asarray(scores, np.float64))[::-1]
+    curve = calibration.curve
+    some = curve.kept <= len(ordered)
+    columns = [column[some] for column in curve]
+    thresholds = ordered[curve.kept[some] - 1]
+    return calibration._replace(curve=CalibratedCurve(thresholds, *columns[1:]))
+
+
 def _curve(ordered: NDArray[np.float64], bins: Bins, draws: Draws, random_seed: int) -> CalibratedCurve:
     """Estimates at a thousand ranks, and lines between them: all ranks times all draws would not fit in memory."""
     if not len(ordered):

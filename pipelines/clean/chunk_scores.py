@@ -16,7 +16,7 @@ from mining.vectors import from_array
 from pipelines.clean.given import with_rivals
 from pipelines.mine.word_texts import read_texts
 
-SCORES = ("probability", "cosine", "margin")
+SCORES = ("log_ratio", "cosine", "margin")  # the first is the classifier's log likelihood ratio
 K = 4
 _COSINE = NAMES.index("cosine")
 
@@ -33,7 +33,7 @@ def score_chunk(
 ) -> pa.Table:
     """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons.
 
-    With `explain`, the column `why` names what speaks most against a pair that is more likely wrong than right.
+    With `explain`, the column `why` names what speaks most against a pair whose features are likelier of a wrong one.
     """
     reasons = np.array(chunk["reason"].to_pylist(), object)
     rows = np.flatnonzero(chunk["reason"].is_null().to_numpy())
@@ -46,7 +46,7 @@ def score_chunk(
         sides = [chunk[name].take(kept).to_pylist() for name in ("source", "target")]
         features = given_features(sides[0], sides[1], langs, encoder, classifier, lexicon, threads)
         scores[kept] = scores_of(features, classifier)
-        doubtful = np.flatnonzero(scores[kept, 0] < 0.5) if explain else np.empty(0, np.int64)
+        doubtful = np.flatnonzero(scores[kept, 0] < 0) if explain else np.empty(0, np.int64)
         why[kept[doubtful]] = _against(features[doubtful], classifier)
     chunk = chunk.set_column(chunk.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
     if explain:
@@ -72,8 +72,8 @@ def score_pairs(
 
 def scores_of(features: np.ndarray, classifier: PairClassifier) -> np.ndarray:
     """(pairs, `SCORES`) of pairs by their features."""
-    odds = classifier.log_odds(features, Use.cleaning).astype(np.float64)
-    return np.stack([1 / (1 + np.exp(-odds)), features[:, _COSINE], features[:, RATIO]], axis=1)
+    ratios = classifier.log_ratios(features, Use.cleaning)
+    return np.stack([ratios, features[:, _COSINE], features[:, RATIO]], axis=1)
 
 
 def _against(features: np.ndarray, classifier: PairClassifier) -> list[str]:

@@ -25,13 +25,13 @@ from mining.files import atomic_writer, open_binary
 from mining.filters import FilterSettings
 from mining.scoring.classifier import PairClassifier
 from mining.scoring.lexicon import Lexicon
+from mining.scoring.prior import Point, Ratios, probabilities, right_share, threshold_for
 from pipelines.clean.bitext_chunks import CHUNK, BitextSettings, count_reasons, read_chunks
 from pipelines.clean.chunk_scores import score_chunk
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 UNLIKELY = "unlikely"  # the reason of what the classifier rejects
-_BINS = 1000
 
 
 class CleanSettings(Settings):
@@ -53,8 +53,8 @@ class Cleaned(NamedTuple):
 
     rows: int
     kept: int
-    threshold: float
-    precision: float
+    share: float  # of the scored pairs that are right, estimated
+    point: Point
     reasons: dict[str, tuple[int, list[int]]]  # how many, and the first line numbers
     chunks: list[str]
 
@@ -138,36 +138,36 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         raise InputError(f"{settings.bitext.path}: no pairs in it")
     run(Clean(settings, count), runner or RunnerSettings(), workers=1)
     urls = [_scored_url(settings, number) for number in range(count)]
-    threshold, precision = choose_threshold((_read(url)["probability"] for url in urls), settings.precision)
+    ratios = Ratios.of(np.empty(0))
+    for url in urls:
+        ratios += Ratios.of(_log_ratios(_read(url)))
+    share = right_share(ratios)
+    point = threshold_for(ratios, share, settings.precision)
     rows = kept = 0
     for url in urls:
-        table = _decided(_read(url), threshold)
+        table = _decided(_read(url), point, share)
         _write(url, table)
         rows, kept = rows + len(table), kept + table["reason"].null_count
     reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
-    return Cleaned(rows, kept, threshold, precision, reasons, urls)
+    return Cleaned(rows, kept, share, point, reasons, urls)
 
 
-def choose_threshold(probabilities: Iterator[pa.ChunkedArray], target: float) -> tuple[float, float]:
-    """The lowest probability above which pairs are right often enough on average, and how often that is."""
-    counts, sums = np.zeros(_BINS), np.zeros(_BINS)
-    for column in probabilities:
-        values = column.drop_null().to_numpy().astype(np.float64)
-        places = np.minimum((values * _BINS).astype(int), _BINS - 1)
-        counts += np.bincount(places, minlength=_BINS)
-        sums += np.bincount(places, values, _BINS)
-    above, right = np.cumsum(counts[::-1])[::-1], np.cumsum(sums[::-1])[::-1]
-    expected = np.divide(right, above, out=np.ones(_BINS), where=above > 0)
-    good = np.flatnonzero(expected >= target)
-    first = int(good[0]) if len(good) else _BINS - 1
-    return first / _BINS, float(expected[first])
+def _log_ratios(table: pa.Table) -> np.ndarray:
+    """Of the pairs that were scored."""
+    return np.asarray(table["log_ratio"].drop_null())
 
 
-def _decided(table: pa.Table, threshold: float) -> pa.Table:
-    """Pairs below the threshold get their reason; compared as bins are, so that both give the same counts."""
-    low = pc.less(pc.cast(table["probability"], pa.float64()), threshold)
-    reason = pc.if_else(pc.and_(pc.is_null(table["reason"]), pc.fill_null(low, False)), UNLIKELY, table["reason"])
-    return table.set_column(table.schema.get_field_index("reason"), "reason", reason)
+def _decided(table: pa.Table, point: Point, share: float) -> pa.Table:
+    """The chunk with probabilities; pairs below the threshold get their reason."""
+    values = table["log_ratio"].to_numpy()  # NaN where there is none
+    scored = ~np.isnan(values)
+    low = np.zeros(len(table), bool)
+    low[scored] = ~point.keeps(values[scored])
+    reason = pc.if_else(pa.array(low), UNLIKELY, table["reason"])
+    chances = pa.array(probabilities(values, share), pa.float32(), from_pandas=True)
+    return table.set_column(table.schema.get_field_index("reason"), "reason", reason).append_column(
+        "probability", chances
+    )
 
 
 def _chunk_url(settings: CleanSettings, number: int) -> str:

@@ -12,8 +12,8 @@ from mining.errors import InputError
 from mining.files import atomic_text
 from mining.pair_formats import Format, check_format, format_of, write_pairs
 from pipelines.clean.bitext_chunks import BitextSettings
-from pipelines.clean.chunk_scores import SCORES
 
+SCORES = ("probability", "cosine", "margin")  # that a row gets on request
 _LINES = (Format.TSV, Format.JSONL)
 
 

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from encoder.data.corpora import DataSettings, find_files
-from encoder.data.readers import Group, read_groups
+from encoder.data.corpora import DataSettings
 from encoder.inference import Encoder
 from encoder.settings import Settings
-from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.neighbours import Graph
 from mining.retrieval import Edges
@@ -23,21 +21,23 @@ from mining.scoring.noise import drop_words
 from mining.scoring.tasks import Bitext, cleaning_task, label_candidates, mining_task
 from mining.threads import Threads, thread_pool
 from mining.vectors import from_array
+from pipelines.clean.bitext_sample import FEWEST_PAIRS, Sample, sample_bitexts
 from pipelines.clean.given import with_rivals
 from pipelines.mine.word_texts import Projection, find_words, read_texts
 
 Report = Callable[[str], None]
 _PCA_WORDS = 30_000
-_FEWEST_PAIRS = 400
 
 
 class ClassifierSettings(Settings):
     """Which bitext the classifier learns from, and how."""
 
     data: DataSettings
-    languages: tuple[str, ...] | None = Field(None, description="Tasks between these and English; all when not given.")
-    pairs: int = Field(5000, ge=_FEWEST_PAIRS, description="Sentence pairs of each task.")
-    lexicon_pairs: int = Field(15000, ge=0, description="Further pairs of each language for its lexicon.")
+    language_pairs: tuple[str, ...] | None = Field(
+        None, description="Tasks between these, such as de-en; when not given, every language with English."
+    )
+    pairs: int = Field(5000, ge=FEWEST_PAIRS, description="Sentence pairs of each task.")
+    lexicon_pairs: int = Field(15000, ge=0, description="Further pairs of two languages, for their lexicon.")
     word_dim: int = Field(96, ge=8, description="Dimensions in which words are compared.")
     word_dropout: float = Field(0.15, ge=0, lt=1, description="Share of words that sentence vectors do not see.")
     k: int = Field(4, ge=1)
@@ -51,77 +51,28 @@ def train_classifier(
     """A classifier for the vectors of this encoder."""
     begin = time.perf_counter()
     rng = np.random.default_rng(settings.random_seed)
-    bitexts = sample_bitexts(settings)
-    report(f"{sum(map(len, bitexts)):,} pairs of {len(bitexts)} languages")
-    projection = fit_projection(bitexts, encoder, settings.word_dim, rng)
+    wanted = settings.pairs + settings.lexicon_pairs
+    samples = sample_bitexts(settings.data, settings.language_pairs, wanted, rng)
+    pairs = sum(len(sample.mixed) for sample in samples)
+    report(f"{pairs:,} sentence pairs of {len(samples)} pairs of languages")
+    projection = fit_projection([sample.mixed for sample in samples], encoder, settings.word_dim, rng)
     tasks: list[Examples] = []
     with thread_pool() as threads:
         maker = TaskMaker(settings, encoder, lambda vectors: vectors @ projection, threads, rng)
-        for bitext in bitexts:
-            made = list(maker.examples(bitext))
+        for sample in samples:
+            made = list(maker.examples(sample))
             tasks += made
             counts = ", ".join(f"{task.labels.size:,} of {task.use} ({task.labels.mean():.0%} right)" for task in made)
-            report(f"{bitext.src_lang}-{bitext.tgt_lang}: {counts}")
-    heads = {use: fit_head(tasks, use, settings.trees, rng, settings.random_seed) for use in Use}
+            report(f"{sample.name}: {counts}")
+    heads = {use: fit_head(tasks, use, settings.trees, settings.random_seed) for use in Use}
     about = {
-        "languages": [bitext.src_lang for bitext in bitexts],
-        "pairs": sum(map(len, bitexts)),
+        "languages": [sample.name for sample in samples],
+        "pairs": pairs,
         "rows": sum(len(task.labels) for task in tasks),
         "seconds": round(time.perf_counter() - begin),
         "settings": settings.model_dump(mode="json", exclude={"data"}),
     }
     return PairClassifier(heads, projection, encoder.fingerprint, about)
-
-
-def sample_bitexts(settings: ClassifierSettings) -> list[Bitext]:
-    """For each language a random sample of its pairs with English, even over the files they come from."""
-    wanted = settings.pairs + settings.lexicon_pairs
-    pools: dict[str, dict[str, list[tuple[str, str]]]] = {}
-    rng = np.random.default_rng(settings.random_seed)
-    seen: dict[tuple[str, str], int] = {}
-    for file in find_files(settings.data):
-        for group in read_groups(file):
-            if not isinstance(group, Group) or "en" not in group.langs:
-                continue
-            english = group.texts[group.langs.index("en")]
-            for lang, text in zip(group.langs, group.texts, strict=True):
-                if lang == "en" or (settings.languages and lang not in settings.languages):
-                    continue
-                pool = pools.setdefault(lang, {}).setdefault(file.name, [])
-                _reservoir(pool, (text, english), wanted, seen, (lang, file.name), rng)
-    bitexts = [_even(lang, list(files.values()), wanted, rng) for lang, files in sorted(pools.items())]
-    bitexts = [bitext for bitext in bitexts if len(bitext) >= _FEWEST_PAIRS]
-    if not bitexts:
-        raise InputError(f"no language has {_FEWEST_PAIRS} pairs with English in the data to learn a classifier from")
-    return bitexts
-
-
-def _reservoir(
-    pool: list[tuple[str, str]],
-    pair: tuple[str, str],
-    size: int,
-    seen: dict[tuple[str, str], int],
-    key: tuple[str, str],
-    rng: np.random.Generator,
-) -> None:
-    seen[key] = seen.get(key, 0) + 1
-    if len(pool) < size:
-        pool.append(pair)
-    elif (place := int(rng.integers(seen[key]))) < size:
-        pool[place] = pair
-
-
-def _even(lang: str, files: list[list[tuple[str, str]]], wanted: int, rng: np.random.Generator) -> Bitext:
-    """Pairs of all files in turn, until there are enough: no file crowds out the others."""
-    shuffled = [[pool[i] for i in rng.permutation(len(pool)).tolist()] for pool in files]
-    chosen: dict[tuple[str, str], None] = {}
-    for turn in range(max(map(len, shuffled))):
-        for pool in shuffled:
-            if turn < len(pool) and len(chosen) < wanted:
-                chosen.setdefault(pool[turn])
-    pairs = list(chosen)
-    order = rng.permutation(len(pairs)).tolist()
-    return Bitext(lang, "en", [pairs[i][0] for i in order], [pairs[i][1] for i in order])
 
 
 def fit_projection(bitexts: Sequence[Bitext], encoder: Encoder, dim: int, rng: np.random.Generator) -> np.ndarray:
@@ -153,24 +104,26 @@ class TaskMaker:
     ) -> None:
         self.settings, self.encoder, self.project, self.threads, self.rng = settings, encoder, project, threads, rng
 
-    def examples(self, bitext: Bitext) -> Iterator[Examples]:
-        """One mining and one cleaning task; the lexicon is of pairs that are in neither."""
-        size = min(self.settings.pairs, len(bitext))
-        lexicon = self._lexicon(bitext.take(range(size, len(bitext)))) if len(bitext) > 2 * size else None
-        part = bitext.take(range(size))
+    def examples(self, sample: Sample) -> Iterator[Examples]:
+        """Two mining tasks and one cleaning task; the lexicon is of pairs that are in none of those that have it."""
+        mixed, single = sample
+        size = min(self.settings.pairs, len(mixed))
+        lexicon = self._lexicon(mixed.take(range(size, len(mixed)))) if len(mixed) > 2 * size else None
+        part = mixed.take(range(size))
         yield self._mining(part, lexicon)
+        yield self._mining(single.take(range(min(size, len(single)))), None)
         yield self._cleaning(part, lexicon)
 
     def _lexicon(self, bitext: Bitext) -> Lexicon:
         return train_lexicon(find_words(bitext.source, bitext.src_lang), find_words(bitext.target, bitext.tgt_lang))
 
     def _mining(self, bitext: Bitext, lexicon: Lexicon | None) -> Examples:
-        shared = float(self.rng.choice([0.15, 0.3, 0.5]))
+        shared = float(self.rng.choice([0.1, 0.25, 0.5]))
         task = mining_task(bitext, shared, self.rng)
         graph = self._graph(task.source, task.target, bitext)
         edges, right, usable = label_candidates(task, graph)
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon)
-        return Examples(Use.mining, features[usable], right[usable])
+        return Examples(Use.mining, features, right, usable, edges.source, edges.target)
 
     def _cleaning(self, bitext: Bitext, lexicon: Lexicon | None) -> Examples:
         clean = self._graph(bitext.source, bitext.target, bitext)
@@ -180,7 +133,7 @@ class TaskMaker:
         edges, given = with_rivals(graph, vectors[0], vectors[1])
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon, given)
         rows = edges.source[given]
-        return Examples(Use.cleaning, features[given], task.right[rows])
+        return Examples(Use.cleaning, features[given], task.right[rows], np.ones(len(rows), bool), rows, rows)
 
     def _features(
         self,

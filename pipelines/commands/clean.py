@@ -89,12 +89,12 @@ def command(
         check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
         hub = hub_folder(dataset, dataset_columns, (settings.bitext.src_lang, settings.bitext.tgt_lang))
         cleaned = clean(settings, where)
-        kept = write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
+        write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:
             write_rejected(rejected, read_scored(cleaned))
         if hub is not None:
-            hub.write(kept_pairs(read_scored(cleaned)), kept, _summary(cleaned))
-    show("cleaned", [*_summary(cleaned), (f"kept in {out}", f"{kept:,}")])
+            hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
+    show("cleaned", [*_summary(cleaned), (f"kept in {out}", f"{cleaned.kept:,}")])
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
@@ -104,6 +104,7 @@ def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
         table.append((f"rejected: {reason.replace('_', ' ')}", f"{count:,} (line {first}{' ..' if count > 3 else ''})"))
     return [
         *table,
-        ("least probability", f"{cleaned.threshold:.3f}"),
-        ("estimated precision", f"{cleaned.precision:.4f}"),
+        ("right, of those scored (estimate)", f"{cleaned.share:.1%}"),
+        ("least probability", f"{cleaned.point.probability:.3f}"),
+        ("estimated precision", f"{cleaned.point.precision:.4f}"),
     ]

@@ -20,7 +20,7 @@ def command(
 
     No labels are needed: bitext is made into small mining and cleaning tasks whose answers are known.
 
-    Example: twinlode train-classifier configs/classifier.yaml --encoder runs/small/best
+    Example: twinlode train-classifier my-domain.yaml --out my-classifier
     """
     from rich.console import Console
 

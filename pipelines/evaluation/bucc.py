@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from mining.calibration import Calibration, by_rank
 from mining.errors import InputError, UnreachablePrecision
 from mining.margin import Margin
 from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
@@ -33,7 +34,6 @@ from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescor
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
 CALIBRATED = "F1, threshold without gold (calibrated)"
-LIKELY = "F1, threshold without gold (probability one half)"
 PROMISED = "true precision at the threshold for an estimated {:g}"
 Way = tuple[Retrieval, str]  # and margin, or "rescored"
 RESCORED: Way = (Retrieval.max, "rescored")
@@ -125,12 +125,8 @@ class Bucc(Benchmark):
             if way in tuning:
                 outcome.scores.append(_score(test, way, result, tuning[way].threshold, TUNED, headline))
             outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
-        if RESCORED in mined:  # log odds, which have a natural threshold
-            outcome.scores.append(_score(test, RESCORED, mined[RESCORED], 0.0, LIKELY, True))
-        for way in (self.main, RESCORED):
-            # vectors without text cannot be scored again by what their words are
-            if way in mined and (self._seeded or (self.probes == "encoder" and way != RESCORED)):
-                self._calibrated(source, data, test, way, mined[way], outcome)
+        if self._seeded or self.probes == "encoder":
+            self._calibrated(source, data, test, mined, outcome)
         for way in dict.fromkeys((self.main, self.cosine)):
             outcome.attachments.append(_curve_table(pair, way, mined[way].curve))
         threshold = (tuning or mined)[self.main].threshold
@@ -148,11 +144,17 @@ class Bucc(Benchmark):
         return seed_planting(source, pairs)
 
     def _calibrated(
-        self, source: VectorSource, data: DataFolder, test: Comparable, way: Way, mined: Mined, outcome: Outcome
+        self, source: VectorSource, data: DataFolder, test: Comparable, mined: dict[Way, Mined], outcome: Outcome
     ) -> None:
         """The scores of the thresholds that probe pairs choose: of the best F1, and for the wanted precision."""
-        mine = partial(self._edges, source=source, data=data, way=way)
+        mine = partial(self._edges, source=source, data=data, way=self.main)
         found = calibrated(source, test, self._planting(source, data, test), mine, self.k, self.random_seed)
+        self._promised(test, self.main, mined[self.main], found, outcome)
+        if RESCORED in mined:
+            transferred = by_rank(found, mined[RESCORED].edges.scores)
+            self._promised(test, RESCORED, mined[RESCORED], transferred, outcome)
+
+    def _promised(self, test: Comparable, way: Way, mined: Mined, found: Calibration, outcome: Outcome) -> None:
         outcome.scores.append(_score(test, way, mined, best_threshold(found), CALIBRATED, True))
         name = f"{test.pair} {' '.join(way)} for a precision of {self.precision:g}"
         try:

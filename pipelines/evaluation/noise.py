@@ -21,7 +21,7 @@ from pipelines.evaluation.samples import Sample, mean_percent
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
 from pipelines.mine.rescoring import find_classifier, require_encoder
 
-METHODS = dict(zip(("classifier", "cosine", "margin"), range(len(SCORES)), strict=True))
+METHODS = {"classifier": 0, "cosine": SCORES.index("cosine"), "margin": SCORES.index("margin")}
 WRONG_LANGUAGE = "wrong language"
 
 

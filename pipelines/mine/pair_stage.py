@@ -216,7 +216,8 @@ def _select(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Sele
     edges = np.concatenate([np.zeros(0, EDGE), *chosen])
     edges = best_first(edges) if matched else greedy(edges)
     settings = plan.settings
-    return select(plan.work, edges, settings.source, settings.target, settings.threshold)
+    rescored = settings.rescore is not None
+    return select(plan.work, edges, settings.source, settings.target, settings.threshold, rescored=rescored)
 
 
 def _cut(selected: Selected, plan: MinePlan) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:

@@ -5,21 +5,25 @@ One worker holds the graph and the texts of both sides: up to `MOST_ROWS` senten
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import xxhash
 
+from encoder.checkpoint import FINGERPRINT
 from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.neighbours import Graph, Neighbours
 from mining.paths import exists, open_url
-from mining.retrieval import Retrieval
+from mining.retrieval import Edges, Retrieval, retrieve
 from mining.scoring.classifier import ABOUT, FOLDER, load_classifier
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
-from pipelines.mine.edges import EDGE, GraphShard
+from pipelines.mine.edges import EDGE, GraphShard, write_array
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.mine_settings import JobSettings, RescoreSettings
 from pipelines.mine.rescoring import SideTexts, rescored_candidates
+from pipelines.mine.thresholding import margins_url
 
 MOST_ROWS = 4_000_000  # of both sides: some 10 GB of text, words and features
 
@@ -29,35 +33,64 @@ def rescoring(settings: JobSettings, graph: Dataset) -> RescoreSettings | None:
     if settings.rescore == "off":
         return None
     folder = f"{settings.encoder.rstrip('/')}/{FOLDER}"
-    reason = ""
-    if not exists(f"{folder}/{ABOUT}"):
-        reason = f"{settings.encoder} has no pair classifier; make one with train-classifier"
+    reason = _unfit(folder, settings.encoder)
+    if reason:
+        pass
     elif settings.retrieval != Retrieval.max:
         reason = "candidates that are scored again are matched one to one: leave out --retrieval"
-    elif settings.wants_shipped_probes:
-        reason = "the probe pairs that come with the encoder are vectors without text; give --seed-pairs"
     elif graph.rows > MOST_ROWS:
         reason = f"the graph has {graph.rows:,} rows, and only up to {MOST_ROWS:,} are scored again"
     if reason:
         if settings.rescore == "on":
             raise InputError(f"--rescore on: {reason}")
         return None
+    return RescoreSettings(encoder=settings.encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder)))
+
+
+def _unfit(folder: str, encoder: str) -> str:
+    """Why an encoder's classifier cannot score its candidates, or nothing."""
+    if not exists(f"{folder}/{ABOUT}"):
+        return f"{encoder} has no pair classifier; make one with train-classifier"
+    try:
+        made_for = json.loads(_about(folder)).get("encoder")
+    except ValueError:
+        return f"{folder}/{ABOUT} is damaged; train the classifier again"
+    if exists(f"{encoder}/{FINGERPRINT}"):
+        with open_url(f"{encoder}/{FINGERPRINT}") as stream:
+            fingerprint = stream.read().decode().strip()
+        if made_for != fingerprint:
+            return f"the pair classifier in {folder} is of another encoder ({made_for}, not {fingerprint}); train it again"
+    return ""
+
+
+def _about(folder: str) -> bytes:
     with open_url(f"{folder}/{ABOUT}") as stream:
-        version = xxhash.xxh3_64_hexdigest(stream.read())
-    return RescoreSettings(encoder=settings.encoder, classifier=folder, version=version)
+        return bytes(stream.read())
 
 
 def rescored_edges(plan: MinePlan) -> np.ndarray:
-    """Every candidate of the graph as an `EDGE` whose score is the classifier's log odds."""
+    """Every candidate of the graph as an `EDGE` whose score is the classifier's log likelihood ratio.
+
+    Where a precision is wanted, what the margin alone matches is kept aside: its estimate is transferred by rank, since
+    shipped probe pairs have no text to be scored by. Candidates among probes serve that estimate only.
+    """
     settings = plan.settings.rescore
     assert settings is not None
     graph = Graph(_neighbours(plan.sides.forward), _neighbours(plan.sides.backward))
+    if plan.settings.threshold.precision is not None:
+        by_margin = retrieve(graph, Retrieval.max, plan.settings.margin)
+        write_array(margins_url(plan.work), _as_edges(by_margin))
     source, target = (
         SideTexts(_texts(urls), lang)
         for urls, lang in zip((plan.settings.source, plan.settings.target), plan.languages, strict=True)
     )
     classifier = load_classifier(settings.classifier)
     found = rescored_candidates(graph, source, target, Encoder.load(settings.encoder), classifier)
+    ends = [open_dataset(urls[0], "sentences").rows for urls in (plan.settings.source, plan.settings.target)]
+    return _as_edges(found.take((found.source < ends[0]) & (found.target < ends[1])))
+
+
+def _as_edges(found: Edges) -> np.ndarray:
     edges = np.zeros(len(found), EDGE)
     edges["source"], edges["target"], edges["score"] = found.source, found.target, found.scores
     edges["cosine"], edges["directions"] = found.cosines, found.directions

@@ -36,13 +36,13 @@ def rescored_candidates(
     lexicon: Lexicon | None = None,
     threads: int | None = None,
 ) -> Edges:
-    """Every edge of the graph with the classifier's log odds as its score, best first."""
+    """Every edge of the graph with the classifier's log likelihood ratio as its score, best first."""
     require_encoder(classifier, encoder)
     edges = candidates(graph)
     left, right = (read_texts(side.texts, side.lang, encoder, classifier.project) for side in (source, target))
     with thread_pool(threads) as pool:
         features = pair_features(graph, edges, left, right, pool, lexicon_table=lexicon)
-        scores = classifier.log_odds(features, Use.mining, pool.count)
+        scores = classifier.log_ratios(features, Use.mining, pool.count)
     order = np.lexsort((edges.target, edges.source, -scores))
     return replace(edges, scores=scores).take(order)
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
-from mining.calibration import CalibratedCurve, calibrate
+from mining.calibration import CalibratedCurve, Calibration, by_rank, calibrate
 from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work
-from pipelines.mine.edges import write_array
+from pipelines.mine.edges import read_array, write_array
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.probe_pairs import read_plan
 from pipelines.mine.score_curve import ScoreCurve
@@ -52,8 +52,13 @@ def selection_url(work: Work) -> str:
     return work.scratch("selected.json")
 
 
+def margins_url(work: Work) -> str:
+    """What the margin alone matches, where candidates are scored again and a precision is wanted."""
+    return work.scratch("margins.npy")
+
+
 def select(
-    work: Work, edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings
+    work: Work, edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings, *, rescored: bool
 ) -> Selected:
     """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`.
 
@@ -62,8 +67,11 @@ def select(
     planted = _planted(edges, source, target)
     corpus = edges[~planted]
     if settings.precision is not None:  # the only choice that looks at probes
-        found = _calibrated(edges, source, target, settings.precision, settings.unreachable == "keep")
-        found = found._replace(passes=found.passes[~planted])
+        with_probes = read_array(margins_url(work)) if rescored else edges
+        calibration = _calibration(with_probes, source, target)
+        if rescored:
+            calibration = by_rank(calibration, corpus["score"])
+        found = _calibrated(corpus["score"], calibration, settings.precision, settings.unreachable == "keep")
     else:
         found = _chosen(corpus, source, target, settings)
     ScoreCurve.of(corpus["score"], found.curve, found.warning).write(work.url)
@@ -104,21 +112,24 @@ def _chosen(edges: np.ndarray, source: list[str], target: list[str], settings: T
     return _Found(fixed(scores, settings.at_least), {"threshold": settings.at_least})
 
 
-def _calibrated(edges: np.ndarray, source: list[str], target: list[str], precision: float, keep: bool) -> _Found:
-    """`keep` takes every edge where no threshold reaches the precision, and says so."""
+def _calibration(edges: np.ndarray, source: list[str], target: list[str]) -> Calibration:
     plan = read_plan(source, target)
-    calibration = calibrate(
+    return calibrate(
         edges["source"], edges["target"], edges["score"], n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows
     )
+
+
+def _calibrated(scores: np.ndarray, calibration: Calibration, precision: float, keep: bool) -> _Found:
+    """`keep` takes every edge where no threshold reaches the precision, and says so."""
     try:
         point = calibration.threshold_for(precision)
     except UnreachablePrecision as error:
         if not keep:
             raise
-        return _Found(np.ones(len(edges), bool), {"threshold": None}, calibration.curve, str(error))
+        return _Found(np.ones(len(scores), bool), {"threshold": None}, calibration.curve, str(error))
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
-    passes = fixed(edges["score"], point.threshold)
+    passes = fixed(scores, point.threshold)
     if not point.reliable:  # what is not known is not claimed
         return _Found(passes, about, calibration.curve, point.reason)
     about |= {"precision": point.precision, "recall": point.recall, "true_pairs": calibration.true_pairs}

@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -16,7 +15,7 @@ from mining.filters import FilterSettings
 from mining.knn import knn_graph
 from mining.vectors import from_array
 from pipelines.clean.bitext_chunks import BitextSettings, count_reasons, read_chunks
-from pipelines.clean.clean_stage import CleanSettings, choose_threshold, clean, read_scored
+from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
 from pipelines.clean.cleaned_files import write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.cli import app
@@ -89,13 +88,6 @@ def test_given_pairs_come_with_their_nearest_rivals() -> None:
         assert (row, max(others, key=lambda column: cosines[row, column])) in keys
         assert (max(others, key=lambda other: cosines[other, row]), row) in keys
     np.testing.assert_allclose(edges.cosines, cosines[edges.source, edges.target], atol=1e-5)
-
-
-def test_the_threshold_is_the_lowest_of_the_wanted_precision() -> None:
-    values = pa.chunked_array([pa.array([0.99, 0.9, 0.9, 0.2, None], pa.float32())])
-    threshold, precision = choose_threshold(iter([values]), 0.92)
-    assert 0.2 < threshold <= 0.9 and precision == pytest.approx(0.93, abs=1e-3)
-    assert choose_threshold(iter([values]), 0.5)[0] <= 0.2
 
 
 def _noisy(path: Path) -> dict[int, str]:
