@@ -29,22 +29,27 @@ MOST_ROWS = 4_000_000  # of both sides: some 10 GB of text, words and features
 
 
 def rescoring(settings: JobSettings, graph: Dataset) -> RescoreSettings | None:
-    """How a job scores its candidates again, or None: `auto` does where the encoder has a classifier of its own."""
+    """How a job scores its candidates again, or None: `auto` does where the encoder has a classifier of its own.
+
+    A threshold that was given as a number is a margin, so `auto` leaves margins alone then.
+    """
     if settings.rescore == "off":
         return None
     folder = f"{settings.encoder.rstrip('/')}/{FOLDER}"
+    if settings.rescore == "auto" and settings.threshold.at_least is not None:
+        return None  # it was meant for margins
     reason = _unfit(folder, settings.encoder)
-    if reason:
-        pass
-    elif settings.retrieval != Retrieval.max:
+    if not reason and settings.retrieval != Retrieval.max:
         reason = "candidates that are scored again are matched one to one: leave out --retrieval"
-    elif graph.rows > MOST_ROWS:
+    if not reason and graph.rows > MOST_ROWS:
         reason = f"the graph has {graph.rows:,} rows, and only up to {MOST_ROWS:,} are scored again"
     if reason:
         if settings.rescore == "on":
             raise InputError(f"--rescore on: {reason}")
         return None
-    return RescoreSettings(encoder=settings.encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder)))
+    return RescoreSettings(
+        encoder=settings.encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder))
+    )
 
 
 def _unfit(folder: str, encoder: str) -> str:
@@ -59,7 +64,9 @@ def _unfit(folder: str, encoder: str) -> str:
         with open_url(f"{encoder}/{FINGERPRINT}") as stream:
             fingerprint = stream.read().decode().strip()
         if made_for != fingerprint:
-            return f"the pair classifier in {folder} is of another encoder ({made_for}, not {fingerprint}); train it again"
+            return (
+                f"the pair classifier in {folder} is of another encoder ({made_for}, not {fingerprint}); train it again"
+            )
     return ""
 
 

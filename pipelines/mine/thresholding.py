@@ -58,7 +58,13 @@ def margins_url(work: Work) -> str:
 
 
 def select(
-    work: Work, edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings, *, rescored: bool
+    work: Work,
+    edges: np.ndarray,
+    source: list[str],
+    target: list[str],
+    settings: ThresholdSettings,
+    *,
+    rescored: bool = False,
 ) -> Selected:
     """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from mining.calibration import Calibration, calibrate
+from mining.calibration import Calibration, by_rank, calibrate
 from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.probes import plan_probes, plant_vectors
@@ -221,3 +221,15 @@ def test_probes_that_are_vectors_without_text(noise: float, reliable: bool) -> N
     truth = ((edges.source == edges.target) & (edges.source < pairs))[kept].mean()
     assert point.reliable is reliable
     assert point.interval.low - 0.02 <= truth <= point.interval.high + 0.02
+
+
+def test_another_score_takes_the_estimates_over_by_rank() -> None:
+    found = simulate(20_000, 2_000)
+    better = found.scores + 0.1 * found.true  # ranks at least as well
+    moved = by_rank(found.calibration, better)
+    point, before = moved.threshold_for(0.9), found.calibration.threshold_for(0.9)
+    assert (point.kept, point.precision, point.interval) == (before.kept, before.precision, before.interval)
+    kept = better >= point.threshold
+    assert kept.sum() == point.kept
+    assert found.true[kept].mean() > found.true[found.scores >= before.threshold].mean()
+    assert not len(by_rank(found.calibration, np.empty(0)).curve.kept)

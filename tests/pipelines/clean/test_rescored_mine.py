@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,6 +10,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from encoder.checkpoint import FINGERPRINT
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from pipelines.datasets.manifest import Dataset
@@ -37,13 +39,46 @@ def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_
     (table,) = pair_batches(result.pairs)
     found = list(zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True))
     scores = table["score"].to_numpy()
-    assert (np.diff(scores) <= 0).all() and scores.min() < 0  # log odds, best first
+    assert (np.diff(scores) <= 0).all() and scores.min() < 0  # log likelihood ratios, best first
     good = [pair in right for pair in found]
     assert sum(good[:30]) >= 27
     assert len({source for source, _ in found}) == len({target for _, target in found}) == len(found)
     plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off"))
     (margins,) = pair_batches(plain.pairs)
     assert margins["score"].to_numpy().min() > 0 and plain.pairs.url != result.pairs.url
+
+
+def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.tsv"
+    seed.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs(200, 8)), encoding="utf-8")
+    wanted = {"seed": str(seed), "threshold": {"precision": 0.5, "unreachable": "keep"}}
+    rescored = mine_corpora(_job(scoring_encoder, tmp_path, **wanted))
+    plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off", **wanted))
+    assert rescored.pairs.rows == plain.pairs.rows > 20
+    (table,) = pair_batches(rescored.pairs)
+    corpus = set(toy_pairs(90, 7)[30:60])
+    found = set(zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True))
+    (margins,) = pair_batches(plain.pairs)
+    by_margin = set(zip(margins["src_text"].to_pylist(), margins["tgt_text"].to_pylist(), strict=True))
+    assert len(found & corpus) >= len(by_margin & corpus)
+    assert not found & set(toy_pairs(200, 8))  # probes are no pairs of the corpora
+
+
+def test_auto_leaves_margins_to_a_threshold_that_was_meant_for_them(scoring_encoder: Path, tmp_path: Path) -> None:
+    graph = cast(Dataset, SimpleNamespace(rows=100))
+    fixed = {"threshold": {"at_least": 1.06}}
+    assert rescoring(_job(scoring_encoder, tmp_path, **fixed), graph) is None
+    assert rescoring(_job(scoring_encoder, tmp_path, rescore="on", **fixed), graph) is not None
+
+
+def test_a_classifier_of_another_encoder_is_not_used(scoring_encoder: Path, tmp_path: Path) -> None:
+    graph = cast(Dataset, SimpleNamespace(rows=100))
+    copy = tmp_path / "encoder"
+    shutil.copytree(scoring_encoder, copy)
+    (copy / FINGERPRINT).write_text("0" * 32)
+    assert rescoring(_job(copy, tmp_path), graph) is None
+    with pytest.raises(InputError, match="of another encoder"):
+        rescoring(_job(copy, tmp_path, rescore="on"), graph)
 
 
 @pytest.mark.parametrize(
