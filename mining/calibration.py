@@ -174,9 +174,8 @@ def by_rank(calibration: Calibration, scores: ArrayLike) -> Calibration:
     ordered = np.sort(np.asarray(scores, np.float64))[::-1]
     curve = calibration.curve
     some = curve.kept <= len(ordered)
-    columns = [column[some] for column in curve]
-    thresholds = ordered[curve.kept[some] - 1]
-    return calibration._replace(curve=CalibratedCurve(thresholds, *columns[1:]))
+    within = CalibratedCurve._make(column[some] for column in curve)
+    return calibration._replace(curve=within._replace(threshold=ordered[within.kept - 1]))
 
 
 def _curve(ordered: NDArray[np.float64], bins: Bins, draws: Draws, random_seed: int) -> CalibratedCurve:

@@ -263,7 +263,8 @@ def fit_scaling(tasks: Sequence[Examples], scores: Sequence[NDArray[np.float64]]
     for _ in range(_ROUNDS):
         offsets = [np.full(len(truth), _logit(truth.mean())) for truth in truths]
         before = slope, intercept
-        slope, intercept = fit_logistic(*(np.concatenate(parts) for parts in (raws, truths, offsets, weights)), before)
+        raw, truth, offset, weight = (np.concatenate(parts) for parts in (raws, truths, offsets, weights))
+        slope, intercept = fit_logistic(raw, truth, offset, weight, before)
         truths = [
             _truth(slope * raw + intercept, right, truth)
             for raw, right, truth in zip(raws, labels, truths, strict=True)
