@@ -35,11 +35,12 @@ def command(
     from rich.console import Console
 
     from encoder.settings import load_settings
-    from pipelines.commands.places import require_folder
-    from pipelines.evaluation.comparison import CompareSettings, compare, table, write_reports
+    from pipelines.commands.places import check_places, require_folder
+    from pipelines.evaluation.comparison import CompareSettings, compare, report_files, table, write_reports
     from pipelines.runners.console_table import show_table
 
     require_folder(str(out))
+    check_places([str(path) for path in report_files(out)], [str(config)])
     overrides = list(set_ or [])
     if minutes is not None:
         overrides.append(f"minutes={minutes}")

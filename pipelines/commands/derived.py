@@ -91,7 +91,9 @@ def put(tree: dict[str, Any], at: str, value: Any) -> None:
     """Set the value at a dotted key."""
     *parents, last = at.split(".")
     for name in parents:
-        tree = tree.setdefault(name, {})
+        if not isinstance(tree.get(name), dict):
+            tree[name] = {}
+        tree = tree[name]
     tree[last] = value
 
 

@@ -101,7 +101,7 @@ def command(
     from pipelines.commands.places import check_places, require_folder
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
-    from pipelines.mine.pair_export import export_pairs, written_files
+    from pipelines.mine.pair_export import export_pairs
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.runners.runner import load_runner, require_reachable
 
@@ -118,18 +118,17 @@ def command(
     elif "seed" in chosen and "threshold.precision" not in chosen:
         raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
     tree = settings_tree(chosen, config, set_)
+    reads = _inputs(tree)
+    check_places(_outputs(out, pair_format, rejected, SIDES), expand(reads))  # before any text is read
     _say_what_is_filled_in(fill_in_languages(tree), fill_in_choices(tree), console)
     settings = validated(JobSettings, OPTIONS, tree, "mine")
     where = load_runner(runner, runner_set or [])
     languages = settings.source.read.lang, settings.target.read.lang
-    outputs = written_files(out, pair_format, languages) + (
-        written_files(rejected, None, languages) if rejected else []
-    )
-    others = [*filter(None, [settings.threshold.gold, settings.seed])]
-    require_reachable(where, [*outputs, *others])
+    outputs = _outputs(out, pair_format, rejected, languages)
+    require_reachable(where, [*outputs, *reads])
     require_folder(settings.work)
     folder = hub_folder(dataset, dataset_columns, languages)
-    check_places(outputs, expand([*settings.source.inputs, *settings.target.inputs, *others]))
+    check_places(outputs, expand(reads))  # again: some names have the languages in them
     result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
@@ -138,6 +137,21 @@ def command(
         made = [("encoder", _name(settings.encoder)), *summary(result)]
         folder.write(pair_batches(result.pairs), result.pairs.rows, made)
     summarise(result, written, out, settings.work)
+
+
+def _inputs(tree: dict[str, Any]) -> list[str]:
+    """The files that settings name; what is no name is a mistake that validation will tell."""
+    parts = {name: part for name, part in tree.items() if isinstance(part, dict)}
+    inputs = [parts.get(side, {}).get("inputs") for side in SIDES]
+    named = [url for side in inputs if isinstance(side, list) for url in side]
+    return [url for url in (*named, parts.get("threshold", {}).get("gold"), tree.get("seed")) if isinstance(url, str)]
+
+
+def _outputs(out: str, pair_format: str | None, rejected: str | None, languages: tuple[str, str]) -> list[str]:
+    from pipelines.mine.pair_export import written_files
+
+    dropped = written_files(rejected, None, languages) if rejected else []
+    return written_files(out, pair_format, languages) + dropped
 
 
 def _say_what_is_filled_in(languages: dict[str, str], notes: list[str], console: Console) -> None:

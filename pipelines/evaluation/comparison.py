@@ -176,6 +176,10 @@ def table(settings: CompareSettings, rows: Sequence[Finished]) -> list[list[str]
     return lines
 
 
+def report_files(out: Path) -> tuple[Path, Path]:
+    return out / "compare.json", out / "compare.md"
+
+
 def write_reports(settings: CompareSettings, rows: Sequence[Finished], out: Path) -> tuple[Path, Path]:
     """`compare.json` with every score, `compare.md` with the table."""
     lines = table(settings, rows)
@@ -183,7 +187,7 @@ def write_reports(settings: CompareSettings, rows: Sequence[Finished], out: Path
     markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     budget = f"{settings.minutes:g} {settings.clock} minutes of training"
     intro = f"Each row: {budget}; {len(rows)} of {len(settings.rows)} rows finished."
-    paths = out / "compare.json", out / "compare.md"
+    paths = report_files(out)
     with atomic_text(str(paths[0])) as stream:
         record = {"settings": settings.model_dump(mode="json"), "rows": [row._asdict() for row in rows]}
         json.dump(record, stream, indent=1, ensure_ascii=False)

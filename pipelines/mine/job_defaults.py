@@ -19,10 +19,10 @@ def fill_in_languages(tree: dict[str, Any]) -> dict[str, str]:
 
     found = {}
     for side in SIDES:
-        given = tree.get(side) or {}
-        read = given.setdefault("read", {})
-        inputs = given.get("inputs")
-        if not isinstance(read, dict) or read.get("lang") or not inputs:
+        given = tree.get(side)
+        read = given.setdefault("read", {}) if isinstance(given, dict) else None
+        inputs = given.get("inputs") if isinstance(given, dict) else None
+        if not isinstance(read, dict) or read.get("lang") or not isinstance(inputs, list) or not inputs:
             continue  # nothing to do, or a mistake that validation will name
         sample = sample_sentences(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
         if not sample:
@@ -39,7 +39,7 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     """
     from encoder import default
 
-    languages: list[str] = [((tree.get(side) or {}).get("read") or {}).get("lang", "") for side in SIDES]
+    languages = [_language(tree.get(side)) for side in SIDES]
     if tree.get("encoder") is not None or not default.has_default() or not all(languages):
         return []
     notes = [warning for lang in languages if (warning := default.status(lang).warning)]
@@ -51,3 +51,9 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     # Nobody asked for this precision, so two small files give all their pairs and a warning instead of an error.
     tree["threshold"] = tree.get("threshold") or {"precision": PRECISION, "unreachable": "keep"}
     return notes
+
+
+def _language(side: Any) -> str:
+    """The language of a side in a tree that is not validated yet."""
+    read = side.get("read") if isinstance(side, dict) else None
+    return str(read.get("lang") or "") if isinstance(read, dict) else ""

@@ -24,6 +24,7 @@ BAD_JSON = "bad_json"
 UNTRANSLATED = "untranslated"
 NOT_A_PAGE = "not_a_page"
 TOO_DEEP = "too_deep"
+TOO_MANY_ATTRIBUTES = "too_many_attributes"
 TRUNCATED = "truncated"
 
 

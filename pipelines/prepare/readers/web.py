@@ -18,6 +18,7 @@ from pipelines.prepare.readers.blocks import (
     NOT_A_PAGE,
     TOO_DEEP,
     TOO_LONG,
+    TOO_MANY_ATTRIBUTES,
     TRUNCATED,
     Batch,
     Block,
@@ -31,6 +32,10 @@ _HTML = {"text/html", "application/xhtml+xml"}
 # Where browsers stop, too; finding the main text takes time in proportion to the square of the depth.
 DEEPEST = 512
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+# The parser compares every attribute of a tag with all before it.
+MOST_ATTRIBUTES = 1000
+_VALUE = r"""\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+)"""
+_MANY_ATTRIBUTES = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:[\s/]*+[^\s/>][^\s/>=]*+(?:{_VALUE})?+){{{MOST_ATTRIBUTES + 1}}}")
 _SELF_CLOSING = re.compile(
     "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|html|head|body|p|li|dt|dd|rb|rt|rtc|rp|"
     "optgroup|option|thead|tbody|tfoot|tr|td|th|colgroup|caption",
@@ -110,6 +115,8 @@ def _html_page(url: str, body: bytes, charset: str | None) -> Page:
     html = bytes_to_str(body, charset or detect_encoding(body, from_html_meta=True))
     if _depth(html) > DEEPEST:
         return Page(url, None, TOO_DEEP)
+    if _MANY_ATTRIBUTES.search(html):
+        return Page(url, None, TOO_MANY_ATTRIBUTES)
     text = extract_plain_text(html, main_content=True, list_bullets=False, links=False, alt_texts=False)
     return Page(url, text)
 

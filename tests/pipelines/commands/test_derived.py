@@ -95,3 +95,9 @@ def test_help_and_defaults_come_from_the_settings() -> None:
     shown = " ".join(CliRunner().invoke(APP, ["--help"]).output.split())
     for text in ("How large. Default: 3.", "Its colour. Default: red.", "At most this."):
         assert text in shown
+
+
+def test_an_option_below_a_setting_of_the_wrong_form(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("left: 3\n")
+    tree = settings_tree({"left.size": 5}, tmp_path / "a.yaml")
+    assert tree == {"left": {"size": 5}}

@@ -1,9 +1,14 @@
-"""What `mine` says when it is done."""
+"""What `mine` refuses before it reads any text, and what it says when it is done."""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
+from mining.errors import InputError
+from pipelines.cli import app
 from pipelines.commands.mine_summary import known_measures, sentence_rows
 from pipelines.datasets.manifest import Counters
 
@@ -32,3 +37,46 @@ def test_the_summary_says_what_became_of_the_lines() -> None:
         ("source dropped: bad utf8", "8"),
         ("source dropped: empty", "2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["d.tsv", "e.tsv", "-o", "d.tsv"], "d.tsv: this output would overwrite the input"),
+        (["d.tsv", "e.tsv", "-o", "link.tsv"], "link.tsv: this output would overwrite the input"),
+        (["d.tsv", "--tgt", "e.tsv", "-o", "p.tsv", "--rejected", "./e.tsv"], "overwrite the input"),
+        (["d.tsv", "e.tsv", "-o", "gold.tsv", "--gold", "gold.tsv"], "gold.tsv: this output would overwrite"),
+        (["d.tsv", "e.tsv", "-o", "p.tsv", "--rejected", "sub/../p.tsv"], "two outputs have the same name"),
+        (["--config", "names.yaml", "-o", "d.tsv"], "d.tsv: this output would overwrite the input"),
+    ],
+)
+def test_nothing_is_overwritten_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("d.tsv", "e.tsv", "gold.tsv"):
+        Path(name).write_text("a language that cannot be told\n")
+    Path("link.tsv").symlink_to("d.tsv")
+    Path("names.yaml").write_text("source: {inputs: [d.tsv]}\ntarget: {inputs: [e.tsv]}\n")
+    result = CliRunner().invoke(app, ["mine", *options])
+    assert isinstance(result.exception, InputError)
+    assert told in str(result.exception)
+    assert Path("d.tsv").read_text() == "a language that cannot be told\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("source: d.tsv\ntarget: {inputs: [d.tsv]}", "mine: source: Input should be"),
+        ("source: {inputs: d.tsv}\ntarget: {inputs: [d.tsv]}", "mine: source.inputs: Input should be a valid list"),
+        ("source: {inputs: [d.tsv], read: en}\ntarget: [d.tsv]", "mine: source.read: Input should be"),
+        ("threshold: 1.1\nseed: [1]", "mine: source: Field required"),
+    ],
+)
+def test_settings_of_the_wrong_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.tsv").write_text("The weather was very good on that day, and all of them were happy about it.\n" * 40)
+    Path("job.yaml").write_text(text)
+    result = CliRunner().invoke(app, ["mine", "--config", "job.yaml", "-o", "p.tsv"])
+    assert isinstance(result.exception, InputError), result.exception
+    assert told in str(result.exception)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from mining.errors import InputError
+from pipelines.cli import app
 from pipelines.commands.places import check_places, require_folder
 
 
@@ -58,3 +60,11 @@ def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write everywhere
     with pytest.raises(InputError, match=r"cannot be written \(no permission in"):
         require_folder(str(tmp_path / "new"))
+
+
+def test_compare_keeps_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("compare.json").write_text("{}")
+    result = CliRunner().invoke(app, ["compare", "compare.json", "--out", "."])
+    assert "compare.json: this output would overwrite the input compare.json" in str(result.exception)
+    assert Path("compare.json").read_text() == "{}"

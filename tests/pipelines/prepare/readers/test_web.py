@@ -90,6 +90,28 @@ def test_deeply_nested_html_is_left_out(tmp_path: Path, tags: tuple[str, str]) -
     assert read(path) == ([], [], [], {"too_deep": 1})
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        " ".join(f"a{i}" for i in range(1001)),
+        " ".join(f"a{i}='>'" for i in range(1001)),
+        "/".join(f'a{i} = "1"' for i in range(1001)),
+        "".join(f'a{i}="/"' for i in range(1001)),
+        " ".join(f"=a{i}" for i in range(2002)),
+    ],
+)
+def test_a_tag_with_too_many_attributes(tmp_path: Path, attributes: str) -> None:
+    path = write(tmp_path / "a.html", f"<p>Hello.</p><p {attributes}>There.</p>".encode())
+    assert read(path) == ([], [], [], {"too_many_attributes": 1})
+
+
+def test_the_attributes_of_many_tags_are_not_those_of_one(tmp_path: Path) -> None:
+    tags = "".join(f"<p id='a > b' class={i} data-x=\"<b y>\" title=''>Sentence {i}.</p>" for i in range(400))
+    path = write(tmp_path / "a.html", f"<html><body><main>{tags}</main></body></html>".encode())
+    texts, _, _, dropped = read(path)
+    assert (len(texts), dropped) == (400, {})
+
+
 def test_many_elements_are_not_deep(tmp_path: Path) -> None:
     body = "<div><p>One.<br><img src='x'><p>Two.</div>" * 600
     path = write(tmp_path / "a.html", f"<html><body><main>{body}</main></body></html>".encode())
