@@ -13,19 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment_lattice import (
-    Band,
-    Side,
-    Weights,
-    band_around,
-    full_band,
-    judge,
-    remaining,
-    search,
-    sentence_products,
-    trace,
-)
+from mining.alignment_band import Band, band_around, full_band, sentence_products
+from mining.alignment_lattice import Side, Task, Weights, judge, remaining, search, trace
+from mining.alignment_words import with_words, word_weights
 from mining.errors import InputError
+from mining.scoring.maxsim import WordVectors
 
 BEADS = 8  # n + m of a bead is at most this
 LARGEST_BEADS = 16  # a step is stored in a byte
@@ -35,14 +27,37 @@ _SAMPLE = 1000
 _DELETION_QUANTILE = 0.2
 _LENGTH_POWER = 0.7  # of 0.5, 0.7 and 1 the best on the development article
 
-# Fitted on the development article of Text+Berg by maximum likelihood (`docs/results.md`): weights of the distance
-# for n * m, n + m and the bead as such; of the length terms; of beads by their sizes, smaller first.
-_DISTANCE = (1.70, 1.26, 0.11)
-_LENGTH = (0.77, 0.52, 1.57)
-_DELETION = -3.94
-_PRIORS = {(1, 1): 1.71, (1, 2): 0.59, (1, 3): 0.17, (2, 2): 0.13, (2, 3): -0.07, (3, 3): -0.22}
+_WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _LONGEST_SEEN, _LONGER = 6, 1.0  # for each sentence beyond those of the beads that the fit has seen
-_LONG_PRIORS = {1: -0.31, 2: -0.68}  # of beads with four sentences or more on one side, by the smaller side
+
+
+class _Fit(NamedTuple):
+    """Weights by maximum likelihood on the development sets of Text+Berg and of documents (`docs/results.md`)."""
+
+    distance: tuple[float, float, float]  # for n * m, n + m and the bead as such
+    words: tuple[float, float]  # for n + m and the bead as such
+    length: tuple[float, float, float]
+    deletion: tuple[float, float]  # the first and each further one
+    priors: dict[tuple[int, int], float]  # of beads by their sizes, smaller first
+    long_priors: tuple[float, float]  # with four sentences or more on one side and one, or more, on the other
+
+
+_WITH_WORDS = _Fit(
+    (0.98, 1.31, 0.86),
+    (1.59, -1.48),
+    (1.18, 0.77, 1.84),
+    (-6.17, -4.42),
+    {(1, 1): 2.21, (1, 2): 0.56, (1, 3): 0.12, (2, 2): 0.21, (2, 3): 0.15, (3, 3): -0.40},
+    (-0.67, -1.04),
+)
+_WITHOUT_WORDS = _Fit(
+    (1.64, 1.96, 0.58),
+    (0.0, 0.0),
+    (1.26, 0.71, 1.85),
+    (-5.30, -3.46),
+    {(1, 1): 2.52, (1, 2): 0.58, (1, 3): -0.11, (2, 2): 0.20, (2, 3): 0.11, (3, 3): -0.13},
+    (-1.24, -0.98),
+)
 
 
 class Document(NamedTuple):
@@ -50,23 +65,25 @@ class Document(NamedTuple):
 
     `vectors` (sentences, dim) are such that their sums are the vectors of longer spans (see `document_of`). `vectors`
     (sizes, sentences, dim) hold for each n the vector of the n sentences that end there, encoded as one text.
+    `words` are of the same sentences; they are compared where both documents have them.
     """
 
     vectors: np.ndarray
     lengths: np.ndarray
+    words: WordVectors | None = None
 
     @property
     def sentences(self) -> int:
         return len(self.lengths)
 
 
-def document_of(vectors: np.ndarray, texts: Sequence[str]) -> Document:
+def document_of(vectors: np.ndarray, texts: Sequence[str], words: WordVectors | None = None) -> Document:
     """A document by the vectors of its sentences: a span is the sum of theirs, long ones weighing more.
 
     Of a bag encoder that is nearly the span's own vector; of others it measured within a point of F1 of it.
     """
     lengths = np.fromiter((len(text.encode()) for text in texts), np.float64, len(texts))
-    return Document(_unit(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None], lengths)
+    return Document(_unit(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None], lengths, words)
 
 
 class Alignment(NamedTuple):
@@ -94,23 +111,29 @@ def align_sentences(source: Document, target: Document, *, beads: int = BEADS) -
     path = _coarse_path(_single(source), _single(target))
     src, tgt = _sides(source, target, beads - 1, _length_ratio(source, target, path))
     band = band_around(path, source.sentences, target.sentences, -(-beads // 2) + 5)
-    weights = default_weights(beads)
-    products = sentence_products(band, src, tgt, beads)
-    lattice = search(band, products, src, tgt, weights)
-    found = trace(band, lattice.step)
-    rest = remaining(band, products, src, tgt, weights, lattice.total)
-    return Alignment(found, *judge(found, band, products, src, tgt, weights, lattice.total, rest))
+    products = sentence_products(band, src.spans, tgt.spans, beads)
+    worded = False
+    if source.words is not None and target.words is not None:
+        window = band_around(path, source.sentences, target.sentences, _WORD_WINDOW)
+        products, worded = with_words(products, window, source.words, target.words), True
+    task = Task(band, products, src, tgt, default_weights(beads, worded=worded))
+    lattice = search(task)
+    found = trace(band, lattice.step, lattice.gap)
+    rest = remaining(task, lattice.matched, lattice.deleted)
+    return Alignment(found, *judge(found, task, lattice.matched, lattice.deleted, rest))
 
 
-def default_weights(beads: int) -> Weights:
-    distance, prior = np.zeros((beads + 1, beads + 1)), np.zeros((beads + 1, beads + 1))
+def default_weights(beads: int, *, worded: bool) -> Weights:
+    fit = _WITH_WORDS if worded else _WITHOUT_WORDS
+    distance, prior, words = (np.zeros((beads + 1, beads + 1)) for _ in range(3))
     for n in range(1, beads + 1):
         for m in range(1, beads + 1):
             low, high = min(n, m), max(n, m)
-            distance[n, m] = _DISTANCE[0] * n * m + _DISTANCE[1] * (n + m) + _DISTANCE[2]
-            prior[n, m] = _PRIORS[low, high] if high < 4 else _LONG_PRIORS[min(low, 2)]
+            distance[n, m] = fit.distance[0] * n * m + fit.distance[1] * (n + m) + fit.distance[2]
+            words[n, m] = fit.words[0] * (n + m) + fit.words[1]
+            prior[n, m] = fit.priors[low, high] if high < 4 else fit.long_priors[min(low, 2) - 1]
             prior[n, m] -= _LONGER * max(n + m - _LONGEST_SEEN, 0)
-    return Weights(distance, prior, *_LENGTH, _DELETION, beads)
+    return Weights(distance, prior, words, *fit.length, *fit.deletion, beads)
 
 
 def _deletions(source: int, target: int) -> Alignment:
@@ -137,8 +160,11 @@ def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -
     sides = []
     for document, x, norm, mean, scale in zip((source, target), spans, norms, means[::-1], scales, strict=True):
         unlike = 1 - _window_sums(x @ mean, sizes) / np.maximum(norm, 1e-12)
-        letters = np.concatenate([[0.0], np.cumsum(document.lengths * scale)])
-        sides.append(Side(x, norm, unlike.astype(np.float32), letters))
+        letters = _window_sums((document.lengths * scale)[None], sizes)
+        words = np.zeros(document.sentences) if document.words is None else word_weights(document.words)
+        sides.append(
+            Side(x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), _window_sums(words[None], sizes))
+        )
     return sides[0], sides[1]
 
 
@@ -223,9 +249,11 @@ def _halve(vectors: np.ndarray) -> np.ndarray:
 def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
     """The best path of 1-1, 1-0 and 0-1 beads."""
     sides = _sides(_flat(source), _flat(target), 1)
-    products = sentence_products(band, *sides, 2)
-    weights = Weights(np.ones((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, -_deletion_cost(*sides), 2)
-    beads = trace(band, search(band, products, *sides, weights).step)
+    products = sentence_products(band, sides[0].spans, sides[1].spans, 2)
+    deletion = -_deletion_cost(*sides)
+    weights = Weights(np.ones((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, deletion, deletion, 2)
+    lattice = search(Task(band, products, *sides, weights))
+    beads = trace(band, lattice.step, lattice.gap)
     return np.concatenate([[(0, 0)], beads[:, [1, 3]]])
 
 
@@ -236,11 +264,12 @@ def _flat(vectors: np.ndarray) -> Document:
 def _deletion_cost(src: Side, tgt: Side) -> float:
     """A quantile of the distance of random sentences; half of it, since two deletions stand against one match."""
     rng = np.random.default_rng(0)
-    i, j = (rng.integers(0, side.spans.shape[1], 20 * _SAMPLE) for side in (src, tgt))
-    x, y = src.spans[0], tgt.spans[0]
-    products = np.concatenate(
-        [np.einsum("nd,nd->n", x[i[k : k + _SAMPLE]], y[j[k : k + _SAMPLE]]) for k in range(0, len(i), _SAMPLE)]
+    few = int(_SAMPLE**0.5) * 5
+    i, j = (
+        np.arange(side.norms.shape[1]) if side.norms.shape[1] <= few else rng.integers(0, side.norms.shape[1], few)
+        for side in (src, tgt)
     )
-    cosines = products / np.maximum(src.norms[0, i] * tgt.norms[0, j], 1e-12)
-    distances = 2 * (1 - cosines) / (1e-6 + src.unlike[0, i] + tgt.unlike[0, j])
+    products = src.spans[0, i] @ tgt.spans[0, j].T
+    cosines = products / np.maximum(np.outer(src.norms[0, i], tgt.norms[0, j]), 1e-12)
+    distances = 2 * (1 - cosines) / (1e-6 + np.add.outer(src.unlike[0, i], tgt.unlike[0, j]))
     return float(np.quantile(distances, _DELETION_QUANTILE)) / 2

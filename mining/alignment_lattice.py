@@ -1,7 +1,8 @@
 """Compiled kernels of monotone alignment: the best path of beads through a band, and what each bead's share of all is.
 
-A position (i, j) lies before sentence i of the source and sentence j of the target. A bead of n and m sentences leads
-from (i - n, j - m) to (i, j); n + m is bounded, and the cells that are looked at are a `Band`: for each i a range of j.
+A bead of n and m sentences leads from (i - n, j - m) to (i, j); n + m is bounded. A cell is reached by a bead of two
+sides or by a deletion, and the first of several deletions costs more than the others (Gotoh 1982): sentences are left
+out one by one seldom, chapters as a whole.
 """
 
 from __future__ import annotations
@@ -12,20 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from mining.alignment_band import Band, Products
+
 _NEVER = -1e30
 _FAR = 25.0  # e to the minus this is nothing beside 1
-
-
-class Band(NamedTuple):
-    """Cells `lo[i] <= j < hi[i]` for i from 0 to the number of source sentences, stored one row behind another."""
-
-    lo: np.ndarray  # (source + 1,) int64, never falling
-    hi: np.ndarray  # (source + 1,) int64, never falling
-    start: np.ndarray  # (source + 2,) int64, where each row begins
-
-    @property
-    def cells(self) -> int:
-        return int(self.start[-1])
+_FURTHER, _AFTER_GAP = 2, 4  # in `Lattice.gap`
 
 
 class Side(NamedTuple):
@@ -34,93 +26,73 @@ class Side(NamedTuple):
     spans: np.ndarray  # (1 or sizes, sentences, dim) float32; one size: sums of it are the longer spans
     norms: np.ndarray  # (sizes, sentences) float32, length of the span's vector
     unlike: np.ndarray  # (sizes, sentences) float32, 1 - mean cosine with spans of the other document
-    letters: np.ndarray  # (sentences + 1,) float64, cumulative length of the text
+    letters: np.ndarray  # (sizes, sentences) float64, length of the text
+    logs: np.ndarray  # (sizes, sentences) float64, log of it
+    words: np.ndarray  # (sizes, sentences) float64, weight of its words
 
 
 class Weights(NamedTuple):
-    """A bead's score is prior - distance * c - length terms; c is Vecalign's normalised distance, 1 for strangers."""
+    """A bead's score is prior - distance * c - length terms - words * w; c is Vecalign's normalised distance, 1 for
+    strangers, and w the shares of both sides' words that lie nearer to sentences outside the bead.
+    """
 
     distance: np.ndarray  # (sizes + 1, sizes + 1) float64, for n and m sentences
     prior: np.ndarray  # (sizes + 1, sizes + 1) float64
+    words: np.ndarray  # (sizes + 1, sizes + 1) float64
     ratio: float  # times |log of the length ratio|
     squared: float  # times its square
     excess: float  # times the difference of lengths in standard deviations, after Gale and Church
-    deletion: float  # score of one sentence without counterpart
+    deletion: float  # score of a sentence without counterpart
+    further: float  # of one that follows another such
     beads: int  # n + m is at most this
 
 
+class Task(NamedTuple):
+    """All that decides an alignment."""
+
+    band: Band
+    products: Products
+    src: Side
+    tgt: Side
+    weights: Weights
+
+
 class Lattice(NamedTuple):
-    """What the best path needs, and the sum over all paths."""
+    """What the best path needs, and the sums over all paths, for cells that end with a bead of two sides or a gap."""
 
-    step: np.ndarray  # (cells,) uint8, n * 16 + m of the best bead that ends here
-    total: np.ndarray  # (cells,) float64, log of the sum over all ways to come here
+    step: np.ndarray  # (cells,) uint8, n * 16 + m of the best bead of two sides that ends here
+    gap: np.ndarray  # (cells,) uint8: 1 if the target's sentence is deleted, + 2 after a deletion, + 4 if best of all
+    matched: np.ndarray  # (cells,) float64, log of the sum over all ways to come here with a bead of two sides
+    deleted: np.ndarray  # (cells,) float64, with a deletion
 
-
-def full_band(source: int, target: int) -> Band:
-    return make_band(np.zeros(source + 1, np.int64), np.full(source + 1, target + 1, np.int64))
-
-
-def make_band(lo: np.ndarray, hi: np.ndarray) -> Band:
-    return Band(lo, hi, np.concatenate([[0], np.cumsum(hi - lo)]).astype(np.int64))
+    @property
+    def total(self) -> float:
+        return float(np.logaddexp(self.matched[-1], self.deleted[-1]))
 
 
-def band_around(path: np.ndarray, source: int, target: int, half_width: int) -> Band:
-    """All positions within `half_width` of a path of positions (points, 2) from (0, 0) to (source, target)."""
-    rows = np.arange(source + 1)
-    # Both ends of each row's stretch of the path, and straight lines between its points.
-    first = np.searchsorted(path[:, 0], rows, "left")
-    last = np.searchsorted(path[:, 0], rows, "right") - 1
-    on_path = path[np.minimum(first, len(path) - 1), 0] == rows
-    between = np.interp(rows, path[:, 0], path[:, 1])
-    low = np.where(on_path, path[np.minimum(first, len(path) - 1), 1], np.floor(between)).astype(np.int64)
-    high = np.where(on_path, path[np.maximum(last, 0), 1], np.ceil(between)).astype(np.int64)
-    lo = np.maximum(low[np.maximum(rows - half_width, 0)] - half_width, 0)
-    hi = np.minimum(high[np.minimum(rows + half_width, source)] + half_width, target) + 1
-    return make_band(lo, hi)
+class Room(NamedTuple):
+    """Where the kernels keep what concerns one cell: for all n and m."""
 
-
-class Products(NamedTuple):
-    """Inner products of the sentences that beads inside a band can hold, one row behind another."""
-
-    lo: np.ndarray
-    start: np.ndarray
-    values: np.ndarray  # float32
-
-
-def sentence_products(band: Band, src: Side, tgt: Side, beads: int) -> Products:
-    """Empty where spans have vectors of their own."""
-    source = len(band.lo) - 1
-    rows = np.arange(source)
-    lo = band.lo[np.maximum(rows - beads + 1, 0)]
-    hi = np.minimum(band.hi[np.minimum(rows + beads, source)], tgt.spans.shape[1])
-    start = np.concatenate([[0], np.cumsum(np.maximum(hi - lo, 0))]).astype(np.int64)
-    if len(src.spans) > 1:
-        return Products(lo, start, np.empty(0, np.float32))
-    values = np.empty(start[-1], np.float32)
-    _multiply(src.spans[0], tgt.spans[0], lo, start, values)
-    return Products(lo, start, values)
-
-
-@njit(nogil=True, cache=True, fastmath=True)
-def _multiply(x: np.ndarray, y: np.ndarray, lo: np.ndarray, start: np.ndarray, values: np.ndarray) -> None:
-    dim = x.shape[1]
-    for row in range(len(start) - 1):
-        for place in range(start[row + 1] - start[row]):
-            total = np.float32(0)
-            other = y[lo[row] + place]
-            for d in range(dim):
-                total += x[row, d] * other[d]
-            values[start[row] + place] = total
+    box: np.ndarray  # (3, sizes + 1, sizes + 1) inner products, words of the source, of the target
+    away: np.ndarray  # (sizes + 1, sizes + 1) distance
+    score: np.ndarray  # (sizes + 1, sizes + 1)
+    cell: np.ndarray  # (sizes + 1, sizes + 1) int64, where the bead begins; -1 where that is no cell
 
 
 @njit(nogil=True, cache=True)
-def _boxes(i: int, j: int, products: Products, size: int, box: np.ndarray) -> None:
-    """box[n, m]: inner product of the spans of n and m sentences that end before (i, j)."""
+def _room(size: int) -> Room:
+    shape = (size + 1, size + 1)
+    return Room(np.zeros((3, size + 1, size + 1)), np.zeros(shape), np.zeros(shape), np.full(shape, -1))
+
+
+@njit(nogil=True, cache=True)
+def _boxes(i: int, j: int, lo: np.ndarray, start: np.ndarray, values: np.ndarray, size: int, box: np.ndarray) -> None:
+    """box[n, m]: sum of the values of n and m sentences that end before (i, j)."""
     for n in range(1, min(size - 1, i) + 1):
         row = i - n
         total = 0.0
-        for m in range(1, min(size - n, j - products.lo[row]) + 1):
-            total += products.values[products.start[row] + j - m - products.lo[row]]
+        for m in range(1, min(size - n, j - lo[row]) + 1):
+            total += values[start[row] + j - m - lo[row]]
             box[n, m] = (box[n - 1, m] if n > 1 else 0.0) + total
 
 
@@ -133,137 +105,173 @@ def _product(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @njit(nogil=True, cache=True)
-def distance(i: int, j: int, n: int, m: int, product: float, src: Side, tgt: Side) -> float:
-    """Vecalign's: 2 (1 - cosine) by how unlike random spans each of the two is."""
-    lengths = src.norms[n - 1, i - 1] * tgt.norms[m - 1, j - 1]
-    cosine = product / max(lengths, 1e-12)
-    return 2 * (1 - cosine) / (1e-6 + src.unlike[n - 1, i - 1] + tgt.unlike[m - 1, j - 1])
+def distance(product: float, norms: float, unlike: float) -> float:
+    """Vecalign's: 2 (1 - cosine) by how unlike random spans each of the two is; `unlike` is the sum of both."""
+    return 2 * (1 - product / max(norms, 1e-12)) / (1e-6 + unlike)
 
 
 @njit(nogil=True, cache=True)
-def _score(i: int, j: int, n: int, m: int, product: float, src: Side, tgt: Side, weights: Weights) -> float:
-    score = weights.prior[n, m] - weights.distance[n, m] * distance(i, j, n, m, product, src, tgt)
-    if weights.ratio == 0.0 and weights.squared == 0.0 and weights.excess == 0.0:
-        return score
-    x = src.letters[i] - src.letters[i - n]
-    y = tgt.letters[j] - tgt.letters[j - m]
-    ratio = abs(math.log((x + 5.0) / (y + 5.0)))
-    excess = min(abs(x - y) / math.sqrt(x + y + 1.0) / 3.0, 20.0)
-    return score - weights.ratio * ratio - weights.squared * ratio * ratio - weights.excess * excess
-
-
-@njit(nogil=True, cache=True)
-def _scores(
-    i: int,
-    j: int,
-    band: Band,
-    products: Products,
-    src: Side,
-    tgt: Side,
-    weights: Weights,
-    box: np.ndarray,
-    score: np.ndarray,
-    cell: np.ndarray,
-) -> None:
-    """Of all two-sided beads that end at (i, j): `score`, and `cell`, where they begin; -1 where that is no cell."""
-    size = weights.beads
-    linear = src.spans.shape[0] == 1
-    if linear:
-        _boxes(i, j, products, size, box)
-    for n in range(1, size):
+def _starts(i: int, j: int, band: Band, size: int, cell: np.ndarray) -> None:
+    """Where the beads that end at (i, j) begin."""
+    cell[:, :] = -1
+    for n in range(min(size, i + 1)):
         row = i - n
-        for m in range(1, size - n + 1):
-            cell[n, m] = -1
-            if row < 0 or j - m < band.lo[row] or j - m >= band.hi[row]:
-                continue
-            product = box[n, m] if linear else _product(src.spans[n - 1, i - 1], tgt.spans[m - 1, j - 1])
-            cell[n, m] = band.start[row] + j - m - band.lo[row]
-            score[n, m] = _score(i, j, n, m, product, src, tgt, weights)
+        most = size - n if n > 1 else (size - 1 if n == 1 else 1)
+        for m in range(0 if n == 1 else 1, most + 1):
+            if band.lo[row] <= j - m < band.hi[row]:
+                cell[n, m] = band.start[row] + j - m - band.lo[row]
 
 
 @njit(nogil=True, cache=True)
-def search(band: Band, products: Products, src: Side, tgt: Side, weights: Weights) -> Lattice:
+def _scores(i: int, j: int, task: Task, room: Room) -> None:
+    """Of all beads that end at (i, j) where they begin, and of those of two sides the scores.
+
+    One long loop: a call for every bead would count the references of all arrays each time, ten times the work.
+    """
+    products, src, tgt, weights, size = task.products, task.src, task.tgt, task.weights, task.weights.beads
+    box, away, score, cell = room.box, room.away, room.score, room.cell
+    linear, worded = len(products.values) > 0, len(products.source_words) > 0
+    _starts(i, j, task.band, size, cell)
+    if linear:
+        _boxes(i, j, products.lo, products.start, products.values, size, box[0])
+    if worded:
+        _boxes(i, j, products.lo, products.start, products.source_words, size, box[1])
+        _boxes(i, j, products.lo, products.start, products.target_words, size, box[2])
+    norms, unlike, letters, logs, words = tgt.norms, tgt.unlike, tgt.letters, tgt.logs, tgt.words
+    far, prior, missing = weights.distance, weights.prior, weights.words
+    measured = weights.ratio != 0.0 or weights.squared != 0.0 or weights.excess != 0.0
+    for n in range(1, min(size, i + 1)):
+        own = src.norms[n - 1, i - 1], src.unlike[n - 1, i - 1], src.letters[n - 1, i - 1]
+        own_log, own_words = src.logs[n - 1, i - 1], max(src.words[n - 1, i - 1], 1e-6)
+        for m in range(1, size - n + 1):
+            if cell[n, m] < 0:
+                continue
+            product = box[0, n, m] if linear else _product(src.spans[n - 1, i - 1], tgt.spans[m - 1, j - 1])
+            away[n, m] = distance(product, own[0] * norms[m - 1, j - 1], own[1] + unlike[m - 1, j - 1])
+            value = prior[n, m] - far[n, m] * away[n, m]
+            if measured:
+                y = letters[m - 1, j - 1]
+                ratio = abs(own_log - logs[m - 1, j - 1])
+                excess = min(abs(own[2] - y) / math.sqrt(own[2] + y + 1.0) / 3.0, 20.0)
+                value -= weights.ratio * ratio + weights.squared * ratio * ratio + weights.excess * excess
+            if worded:
+                inside = box[1, n, m] / own_words + box[2, n, m] / max(words[m - 1, j - 1], 1e-6)
+                value -= missing[n, m] * (2.0 - inside)
+            score[n, m] = value
+
+
+@njit(nogil=True, cache=True)
+def search(task: Task) -> Lattice:
     """The best way to every cell, and the sum over all ways."""
-    size = weights.beads
+    band, weights = task.band, task.weights
     cells = band.start[-1]
-    step = np.zeros(cells, np.uint8)
-    best = np.full(cells, _NEVER)
-    total = np.full(cells, _NEVER)
-    box, score = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
-    cell = np.full((size + 1, size + 1), -1)
+    step, gap = np.zeros(cells, np.uint8), np.zeros(cells, np.uint8)
+    best, best_gap = np.full(cells, _NEVER), np.full(cells, _NEVER)
+    matched, deleted = np.full(cells, _NEVER), np.full(cells, _NEVER)
+    both = np.full(cells, _NEVER)
+    room = _room(weights.beads)
     for i in range(len(band.lo)):
         for j in range(band.lo[i], band.hi[i]):
             here = band.start[i] + j - band.lo[i]
             if i == 0 and j == 0:
-                best[here] = total[here] = 0.0
+                best[here] = matched[here] = both[here] = 0.0
                 continue
-            _scores(i, j, band, products, src, tgt, weights, box, score, cell)
-            _deletions(i, j, here, band, weights.deletion, score, cell)
-            most = _NEVER
-            for n in range(size):
-                for m in range(size - n + 1):
-                    if cell[n, m] < 0:
-                        continue
-                    value = best[cell[n, m]] + score[n, m]
-                    if value > best[here]:
-                        best[here], step[here] = value, n * 16 + m
-                    most = max(most, total[cell[n, m]] + score[n, m])
-            share = 0.0
-            for n in range(size):
-                for m in range(size - n + 1):
-                    if cell[n, m] >= 0:
-                        difference = total[cell[n, m]] + score[n, m] - most
-                        if difference > -_FAR:
-                            share += math.exp(difference)
-            if share > 0.0:
-                total[here] = most + math.log(share)
-    return Lattice(step, total)
+            _scores(i, j, task, room)
+            for target in range(2):
+                before = room.cell[1 - target, target]
+                if before < 0:
+                    continue
+                first, next_ = best[before] + weights.deletion, best_gap[before] + weights.further
+                if max(first, next_) > best_gap[here]:
+                    best_gap[here] = max(first, next_)
+                    gap[here] = target + (_FURTHER if next_ > first else 0)
+                sum_ = _log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
+                deleted[here] = _log_add(deleted[here], sum_)
+            best[here], step[here], matched[here] = _matches(weights.beads, room.score, room.cell, best, best_gap, both)
+            both[here] = _log_add(matched[here], deleted[here])
+            gap[here] += _AFTER_GAP if best_gap[here] > best[here] else 0
+    return Lattice(step, gap, matched, deleted)
 
 
 @njit(nogil=True, cache=True)
-def _deletions(i: int, j: int, here: int, band: Band, deletion: float, score: np.ndarray, cell: np.ndarray) -> None:
-    score[1, 0] = score[0, 1] = deletion
-    cell[1, 0] = band.start[i - 1] + j - band.lo[i - 1] if i > 0 and band.lo[i - 1] <= j < band.hi[i - 1] else -1
-    cell[0, 1] = here - 1 if j > band.lo[i] else -1
+def _matches(
+    size: int, score: np.ndarray, cell: np.ndarray, best: np.ndarray, best_gap: np.ndarray, both: np.ndarray
+) -> tuple[float, int, float]:
+    """Of the beads of two sides that end in a cell: the best way, its last bead, and the sum over all ways."""
+    highest, bead, most = _NEVER, 0, _NEVER
+    for n in range(1, size):
+        for m in range(1, size - n + 1):
+            before = cell[n, m]
+            if before >= 0:
+                value = max(best[before], best_gap[before]) + score[n, m]
+                if value > highest:
+                    highest, bead = value, n * 16 + m
+                most = max(most, both[before] + score[n, m])
+    if most <= _NEVER / 2:
+        return _NEVER, 0, _NEVER
+    share = 0.0
+    for n in range(1, size):
+        for m in range(1, size - n + 1):
+            if cell[n, m] >= 0:
+                difference = both[cell[n, m]] + score[n, m] - most
+                if difference > -_FAR:
+                    share += math.exp(difference)
+    return highest, bead, most + math.log(share)
 
 
 @njit(nogil=True, cache=True)
-def trace(band: Band, step: np.ndarray) -> np.ndarray:
+def trace(band: Band, step: np.ndarray, gap: np.ndarray) -> np.ndarray:
     """The beads (count, 4) of the best path: first and last + 1 sentence of the source, of the target."""
     i = len(band.lo) - 1
     j = band.hi[i] - 1
     beads = np.empty((i + j, 4), np.int64)
     count = 0
+    in_gap = gap[-1] & _AFTER_GAP > 0
     while i > 0 or j > 0:
-        code = step[band.start[i] + j - band.lo[i]]
-        n, m = code // 16, code % 16
+        here = band.start[i] + j - band.lo[i]
+        code = gap[here]
+        n, m = (1 - (code & 1), code & 1) if in_gap else (step[here] // 16, step[here] % 16)
         beads[count] = (i - n, i, j - m, j)
         count += 1
         i, j = i - n, j - m
+        before = band.start[i] + j - band.lo[i]
+        in_gap = code & _FURTHER > 0 if in_gap else gap[before] & _AFTER_GAP > 0
     return beads[:count][::-1].copy()
 
 
+class Remaining(NamedTuple):
+    """For every cell the log of the sum over all ways from it to the end, by what ends there."""
+
+    matched: np.ndarray
+    deleted: np.ndarray
+
+
 @njit(nogil=True, cache=True)
-def remaining(band: Band, products: Products, src: Side, tgt: Side, weights: Weights, total: np.ndarray) -> np.ndarray:
-    """For every cell the log of the sum over all ways from it to the end."""
-    size = weights.beads
-    rest = np.full(band.start[-1], _NEVER)
-    rest[-1] = 0.0
-    box, score = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
-    cell = np.full((size + 1, size + 1), -1)
+def remaining(task: Task, matched: np.ndarray, deleted: np.ndarray) -> Remaining:
+    band, weights, size = task.band, task.weights, task.weights.beads
+    rest, rest_gap = np.full(band.start[-1], _NEVER), np.full(band.start[-1], _NEVER)
+    rest[-1] = rest_gap[-1] = 0.0
+    whole = _log_add(matched[-1], deleted[-1])
+    room = _room(size)
     for i in range(len(band.lo) - 1, -1, -1):
         for j in range(band.hi[i] - 1, band.lo[i] - 1, -1):
             here = band.start[i] + j - band.lo[i]
-            if here == 0 or total[here] + rest[here] < total[-1] - _FAR:
+            through = max(matched[here] + rest[here], deleted[here] + rest_gap[here])
+            if here == 0 or through < whole - _FAR:
                 continue  # next to no path comes through here
-            _scores(i, j, band, products, src, tgt, weights, box, score, cell)
-            _deletions(i, j, here, band, weights.deletion, score, cell)
+            _scores(i, j, task, room)
             for n in range(size):
                 for m in range(size - n + 1):
-                    before = cell[n, m]
-                    if before >= 0:
-                        rest[before] = _log_add(rest[before], rest[here] + score[n, m])
-    return rest
+                    before = room.cell[n, m]
+                    if before < 0:
+                        continue
+                    if n == 0 or m == 0:
+                        rest[before] = _log_add(rest[before], rest_gap[here] + weights.deletion)
+                        rest_gap[before] = _log_add(rest_gap[before], rest_gap[here] + weights.further)
+                    else:
+                        rest[before] = _log_add(rest[before], rest[here] + room.score[n, m])
+                        rest_gap[before] = _log_add(rest_gap[before], rest[here] + room.score[n, m])
+    return Remaining(rest, rest_gap)
 
 
 @njit(nogil=True, cache=True)
@@ -274,31 +282,24 @@ def _log_add(x: float, y: float) -> float:
 
 @njit(nogil=True, cache=True)
 def judge(
-    beads: np.ndarray,
-    band: Band,
-    products: Products,
-    src: Side,
-    tgt: Side,
-    weights: Weights,
-    total: np.ndarray,
-    rest: np.ndarray,
+    beads: np.ndarray, task: Task, matched: np.ndarray, deleted: np.ndarray, rest: Remaining
 ) -> tuple[np.ndarray, np.ndarray]:
     """The normalised distance of each bead (NaN where one side is empty) and its share of all paths."""
-    size = weights.beads
-    distances = np.full(len(beads), np.nan)
-    shares = np.empty(len(beads))
-    box, score = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
-    cell = np.full((size + 1, size + 1), -1)
+    band, weights = task.band, task.weights
+    distances, shares = np.full(len(beads), np.nan), np.empty(len(beads))
+    whole = _log_add(matched[-1], deleted[-1])
+    room = _room(weights.beads)
     for k in range(len(beads)):
         i, j = beads[k, 1], beads[k, 3]
         n, m = i - beads[k, 0], j - beads[k, 2]
         here = band.start[i] + j - band.lo[i]
-        _scores(i, j, band, products, src, tgt, weights, box, score, cell)
-        _deletions(i, j, here, band, weights.deletion, score, cell)
-        share = total[cell[n, m]] + score[n, m] + rest[here] - total[-1]
-        shares[k] = min(math.exp(min(share, 0.0)), 1.0)
+        _scores(i, j, task, room)
+        before = room.cell[n, m]
         if n > 0 and m > 0:
-            linear = src.spans.shape[0] == 1
-            product = box[n, m] if linear else _product(src.spans[n - 1, i - 1], tgt.spans[m - 1, j - 1])
-            distances[k] = distance(i, j, n, m, product, src, tgt)
+            share = _log_add(matched[before], deleted[before]) + room.score[n, m] + rest.matched[here]
+            distances[k] = room.away[n, m]
+        else:
+            share = _log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
+            share += rest.deleted[here]
+        shares[k] = math.exp(min(share - whole, 0.0))
     return distances, shares

@@ -45,6 +45,11 @@ class Corpus(NamedTuple):
         return sum(len(document.texts) for document in self.documents)
 
     @property
+    def texts(self) -> list[str]:
+        """All sentences, one document behind another."""
+        return [text for document in self.documents for text in document.texts]
+
+    @property
     def starts(self) -> np.ndarray:
         return np.concatenate([[0], np.cumsum([len(document.texts) for document in self.documents])]).astype(np.int64)
 

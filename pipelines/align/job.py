@@ -11,9 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.inference import Encoder
 from mining.alignment import BEADS, LARGEST_BEADS, Alignment, align_sentences, document_of
+from mining.alignment_words import of_document, project_words, word_vectors
 from mining.document_pairs import CANDIDATES, collect, match_documents, pair_confidence
+from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
 from pipelines.align.corpora import Corpus, DocumentText, document_key, read_corpus
+from pipelines.mine.word_texts import find_words
 from pipelines.prepare.readers import ReadSettings
 
 
@@ -48,6 +51,14 @@ class AlignSettings(BaseModel):
     threads: int | None = Field(default=None, ge=1, description="CPU threads. Default: all cores")
 
 
+class Embedded(NamedTuple):
+    """A corpus, the vectors of its sentences (sentences, dim) one behind another, and of its words where known."""
+
+    corpus: Corpus
+    vectors: np.ndarray
+    words: WordVectors | None = None
+
+
 class DocumentPair(NamedTuple):
     """Two documents that belong together, and the beads of their sentences."""
 
@@ -76,24 +87,28 @@ def align_documents(settings: AlignSettings, report: Callable[[str], None] = lam
     sides = [read_corpus(side.inputs, side.read, side.lang_filter) for side in (settings.source, settings.target)]
     encoder = Encoder.load(settings.encoder, device=settings.device, threads=settings.threads or core_count())
     report("embed")
-    vectors = [embed_corpus(encoder, side) for side in sides]
+    source, target = (_embed(encoder, side) for side in sides)
     report("align")
-    return align_embedded(sides[0], sides[1], vectors[0], vectors[1], settings)
+    return align_embedded(source, target, settings)
 
 
-def embed_corpus(encoder: Encoder, corpus: Corpus) -> np.ndarray:
-    """(sentences, dim) float32 of all documents, one behind another; equal sentences are encoded once."""
-    return encoder.encode([text for document in corpus.documents for text in document.texts], corpus.lang)
+def _embed(encoder: Encoder, corpus: Corpus) -> Embedded:
+    """Equal sentences are encoded once, and so are the words of all sentences."""
+    words = find_words(corpus.texts, corpus.lang)
+    of_words = word_vectors(words, encoder.encode(words.vocabulary.to_pylist(), corpus.lang))
+    return Embedded(corpus, encoder.encode(corpus.texts, corpus.lang), of_words)
 
 
-def align_embedded(
-    source: Corpus, target: Corpus, source_vectors: np.ndarray, target_vectors: np.ndarray, settings: AlignSettings
-) -> AlignResult:
+def align_embedded(first: Embedded, second: Embedded, settings: AlignSettings) -> AlignResult:
     """The same for corpora whose vectors are there already."""
-    vectors = source_vectors, target_vectors
+    source, target = first.corpus, second.corpus
+    vectors = first.vectors, second.vectors
+    words: tuple[WordVectors, WordVectors] | None = None
+    if first.words is not None and second.words is not None:
+        words = project_words((first.words, second.words))
     collections = []
     for corpus, rows in zip((source, target), vectors, strict=True):
-        lengths = np.array([len(text.encode()) for document in corpus.documents for text in document.texts], np.float64)
+        lengths = np.array([len(text.encode()) for text in corpus.texts], np.float64)
         collections.append(collect(rows, lengths, corpus.starts))
     if len(source.documents) == len(target.documents) == 1:
         couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
@@ -108,10 +123,11 @@ def align_embedded(
 
     def align(couple: tuple[int, int]) -> DocumentPair:
         texts = source.documents[couple[0]], target.documents[couple[1]]
-        sides = [
-            document_of(rows[collection.rows(place)], document.texts)
-            for rows, collection, place, document in zip(vectors, collections, couple, texts, strict=True)
-        ]
+        sides = []
+        for number, (place, document) in enumerate(zip(couple, texts, strict=True)):
+            rows = collections[number].rows(place)
+            own = None if words is None else of_document(words[number], rows.start, rows.stop)
+            sides.append(document_of(vectors[number][rows], document.texts, own))
         alignment = align_sentences(sides[0], sides[1], beads=settings.beads)
         return DocumentPair(*texts, pair_confidence(alignment, *sides), alignment)
 
@@ -144,7 +160,7 @@ def _unmatched(
             if mate >= 0:
                 reason = f"no translation: {other.documents[mate].name} is nearest, with confidence {score:.3f}"
             elif best[number][place] >= 0:
-                reason = f"the nearest, {other.documents[best[number][place]].name}, belongs to a closer document"
+                reason = f"a closer document has the nearest: {other.documents[best[number][place]].name}"
             else:
                 reason = "no candidate"
             rows.append(Unmatched(side, document.name, reason))

@@ -25,7 +25,7 @@ _Place = tuple[str, int]  # document, line
 
 
 def mine_leftovers(
-    settings: AlignSettings, result: AlignResult, work: str, encoder: str, runner: Runner | None = None
+    settings: AlignSettings, result: AlignResult, work: str, runner: Runner | None = None
 ) -> list[pa.RecordBatch]:
     """Pairs mined from the leftovers of both sides, with the documents and lines they come from."""
     sides, places = [], []
@@ -38,7 +38,7 @@ def mine_leftovers(
     job = JobSettings(
         source=sides[0],
         target=sides[1],
-        encoder=encoder or default_encoder(),
+        encoder=settings.encoder or default_encoder(),
         work=join(work, "mine"),
         threshold=ThresholdSettings(at_least=THRESHOLD),
         # The languages were checked, or trusted, when the documents were read.

@@ -94,8 +94,6 @@ def command(
 
     if leftovers not in ("drop", "mine"):
         raise InputError(f"--leftovers is drop or mine, not {leftovers}")
-    if leftovers == "mine" and encoder is None:
-        raise InputError("--leftovers mine needs --encoder, which the mine names in its datasets")
     read: dict[str, Any] = {"format": format, "column": column, "ref_column": ref_column, "max_chars": max_chars}
     tree: dict[str, Any] = {
         name: {"inputs": [given], "read": read | {"lang": lang}, "lang_filter": lang_filter}
@@ -115,7 +113,7 @@ def command(
         from pipelines.align.leftovers import mine_leftovers
 
         console.print("[bold]mine leftovers")
-        more = mine_leftovers(settings, result, work or f"{out}.work", encoder or "")
+        more = mine_leftovers(settings, result, work or f"{out}.work")
         mined = sum(batch.num_rows for batch in more)
         batches += more
     written = write_pairs(
@@ -145,7 +143,7 @@ def _summarise(result: AlignResult, written: int, mined: int, out: str) -> None:
 def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:
     from pipelines.align.page import kinds
 
-    reasons = Counter(row.reason.split(":")[0].split(",")[0] for row in result.unmatched)
+    reasons = Counter(row.reason.split(":")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped
     common = ", ".join(f"{kind} {count:,}" for kind, count in kinds(result).most_common(6))
     return [

@@ -12,10 +12,12 @@ from pydantic import Field
 from mining.alignment import BEADS, Alignment, align_sentences, document_of
 from mining.alignment_formats import Bead, beads_of, read_links
 from mining.alignment_metrics import score_alignments
+from mining.alignment_words import project_words
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score
 from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
+from pipelines.evaluation.word_sources import words_of
 
 _GOLD = re.compile(r"(.+)\.([a-z]{2,3})([a-z]{2,3})")
 _ARTICLE = re.compile(r"(.*?)\d*")  # test0, test1, .. are scored together as test
@@ -66,7 +68,11 @@ class Align(Benchmark):
         return outcome
 
     def _align(self, source: VectorSource, article: Article) -> Alignment:
-        sides = [document_of(source.vectors(texts), texts.lines) for texts in (article.source, article.target)]
+        texts = article.source, article.target
+        words = [words_of(source, side.name, side.lines, side.lang) for side in texts]
+        if words[0] is not None and words[1] is not None:
+            words = list(project_words((words[0], words[1])))
+        sides = [document_of(source.vectors(side), side.lines, own) for side, own in zip(texts, words, strict=True)]
         return align_sentences(sides[0], sides[1], beads=self.beads)
 
     def _read(self, article: Article) -> list[Bead]:

@@ -11,10 +11,11 @@ from pydantic import Field
 
 from mining.errors import InputError
 from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignResult, AlignSettings, DocumentPair, DocumentSettings, align_embedded
+from pipelines.align.job import AlignResult, AlignSettings, DocumentPair, DocumentSettings, Embedded, align_embedded
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
 from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
+from pipelines.evaluation.word_sources import words_of
 from pipelines.prepare.readers import ReadSettings
 
 _HEADLINES = ("documents f1", "sentence pairs inside")
@@ -71,7 +72,11 @@ class Documents(Benchmark):
             corpora.append(Corpus(lang, [part.document for part in parts], [], Counter()))
             vectors.append(np.concatenate([source.vectors(part.texts)[part.start : part.stop] for part in parts]))
         choices.append(Choice(pair, " and ".join(f"{len(corpus.documents):,} documents" for corpus in corpora)))
-        result = align_embedded(corpora[0], corpora[1], vectors[0], vectors[1], _settings(other))
+        sides = [
+            Embedded(corpus, rows, words_of(source, f"{pair}/{pair}.{corpus.lang}", corpus.texts, corpus.lang))
+            for corpus, rows in zip(corpora, vectors, strict=True)
+        ]
+        result = align_embedded(sides[0], sides[1], _settings(other))
         gold = {(fields[0], fields[1]) for _, fields in data.rows(f"{pair}/gold.tsv", 2, "gold names two documents")}
         return _scores(pair, result, own, gold, _paragraphs(data, f"{pair}/alignment.tsv"))
 

@@ -89,8 +89,14 @@ class VectorFolder:
         self.name = folder.name
         self.fingerprint = _folder_fingerprint(folder)
 
+    def has(self, texts: Texts) -> bool:
+        return self._path(texts) is not None
+
+    def _path(self, texts: Texts) -> Path | None:
+        return next((p for p in (self.folder / (texts.name + end) for end in VECTOR_ENDINGS) if p.is_file()), None)
+
     def vectors(self, texts: Texts) -> np.ndarray:
-        path = next((p for p in (self.folder / (texts.name + end) for end in VECTOR_ENDINGS) if p.is_file()), None)
+        path = self._path(texts)
         if path is None:
             raise InputError(
                 f"{self.folder / texts.name}.npy: no such file; precomputed vectors of {texts.name} "

@@ -10,12 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from mining.alignment import BEADS, Document, align_sentences
+from mining.alignment_words import word_vectors
+from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
 from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignSettings, DocumentSettings, align_embedded
+from pipelines.align.job import AlignSettings, DocumentSettings, Embedded, align_embedded
+from pipelines.mine.word_texts import find_words
 from pipelines.prepare.readers import ReadSettings
 
-DIM = 256
+DIM, WORD_DIM, VOCABULARY = 256, 64, 20_000
 BOOK = 100_000
 DOCUMENTS, SENTENCES = 1000, 100
 
@@ -29,18 +32,35 @@ def book(sentences: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return source, target + rng.normal(size=target.shape).astype(np.float32)
 
 
+def texts(sentences: int, seed: int) -> list[str]:
+    """Sentences of fifteen words, of a vocabulary like a book's."""
+    rng = np.random.default_rng(seed)
+    return [" ".join(f"w{word}" for word in row) for row in rng.zipf(1.3, (sentences, 15)) % VOCABULARY]
+
+
+def words(lines: list[str]) -> WordVectors:
+    found = find_words(lines, "en")
+    return word_vectors(
+        found, np.random.default_rng(0).normal(size=(len(found.vocabulary), WORD_DIM)).astype(np.float32)
+    )
+
+
+def documents(sentences: int, seed: int) -> list[Document]:
+    sides = [(rows, texts(len(rows), seed)) for rows in book(sentences, seed)]
+    return [Document(rows, np.full(len(rows), 80.0), words(lines)) for rows, lines in sides]
+
+
 def megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    report = Table(
-        "what", "seconds", "peak MB", "texts that encoding each overlap would take", title=f"{DIM} dimensions"
-    )
-    small = [Document(rows, np.full(len(rows), 80.0)) for rows in book(500, 0)]
+    columns = "what", "seconds", "CPU seconds", "peak MB", "texts that encoding each overlap would take"
+    report = Table(*columns, title=f"{DIM} dimensions, words of {WORD_DIM}")
+    small = documents(500, 0)
     align_sentences(small[0], small[1])  # compiles
     for sentences in (BOOK // 10, BOOK):
-        sides = [Document(rows, np.full(len(rows), 80.0)) for rows in book(sentences, 1)]
+        sides = documents(sentences, 1)
         began, work = time.perf_counter(), time.process_time()
         align_sentences(sides[0], sides[1])
         overlaps = sum(side.sentences for side in sides) * (BEADS - 1)
@@ -51,17 +71,16 @@ def main() -> None:
             f"{megabytes():,.0f}",
             f"{overlaps:,}",
         )
-    sides = [book(SENTENCES, seed) for seed in range(DOCUMENTS)]
+    pairs = [book(SENTENCES, seed) for seed in range(DOCUMENTS)]
     corpora = [
-        Corpus(lang, [_document(f"{lang}{k}", len(pair[side])) for k, pair in enumerate(sides)], [], {})  # type: ignore[arg-type]
+        Corpus(lang, [_document(f"{lang}{k}", len(pair[side]), k) for k, pair in enumerate(pairs)], [], {})  # type: ignore[arg-type]
         for side, lang in enumerate(("en", "de"))
     ]
-    vectors = [np.concatenate([pair[side] for pair in sides]) for side in range(2)]
+    vectors = [np.concatenate([pair[side] for pair in pairs]) for side in range(2)]
     settings = [DocumentSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", "de")]
+    embedded = [Embedded(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)]
     began, work = time.perf_counter(), time.process_time()
-    result = align_embedded(
-        corpora[0], corpora[1], vectors[0], vectors[1], AlignSettings(source=settings[0], target=settings[1])
-    )
+    result = align_embedded(embedded[0], embedded[1], AlignSettings(source=settings[0], target=settings[1]))
     assert len(result.pairs) == DOCUMENTS
     report.add_row(
         f"{DOCUMENTS:,} document pairs of {SENTENCES} sentences, paired and aligned, {core_count()} threads",
@@ -73,8 +92,8 @@ def main() -> None:
     Console().print(report)
 
 
-def _document(name: str, sentences: int) -> DocumentText:
-    return DocumentText(name, ["x" * 80] * sentences, list(range(sentences)))
+def _document(name: str, sentences: int, seed: int) -> DocumentText:
+    return DocumentText(name, texts(sentences, seed), list(range(sentences)))
 
 
 if __name__ == "__main__":

@@ -5,23 +5,18 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from mining.alignment import Alignment, Document, align_sentences, default_weights
+from mining.alignment_band import band_around, full_band, sentence_products
 from mining.alignment_formats import Bead, beads_of
-from mining.alignment_lattice import (
-    Side,
-    Weights,
-    band_around,
-    distance,
-    full_band,
-    judge,
-    remaining,
-    search,
-    sentence_products,
-    trace,
-)
+from mining.alignment_lattice import Task, judge, remaining, search, trace
+from mining.alignment_words import with_words, word_vectors
+from mining.document_pairs import pair_confidence
 from mining.errors import InputError
+from mining.scoring.maxsim import WordVectors
+from mining.scoring.words import split_words
 
 DIM = 48
 
@@ -77,40 +72,77 @@ def test_vectors_of_spans_give_the_same_as_sums() -> None:
     assert np.allclose(linear.confidence, explicit.confidence, atol=1e-3)
 
 
+def words_of(lines: list[str], seed: int) -> WordVectors:
+    words = split_words(pa.array(lines))
+    vectors = {
+        word: np.random.default_rng([seed, *word.encode()]).normal(size=8) for word in words.vocabulary.to_pylist()
+    }
+    return word_vectors(words, np.array(list(vectors.values()), np.float32))
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_best_path_and_confidence_against_all_paths(seed: int) -> None:
+@pytest.mark.parametrize("worded", [False, True])
+def test_best_path_and_confidence_against_all_paths(seed: int, worded: bool) -> None:
     rng = np.random.default_rng(seed)
     source, target = (Document(rng.normal(size=(n, DIM)).astype(np.float32), rng.uniform(20, 90, n)) for n in (4, 3))
+    if worded:
+        source = source._replace(words=words_of(["a b", "c", "d e f", "g a"], seed))
+        target = target._replace(words=words_of(["b c", "d", "a g"], seed))
     from mining.alignment import _sides
 
     src, tgt = _sides(source, target, 3, 1.1)
-    weights = default_weights(4)
     band = full_band(4, 3)
-    products = sentence_products(band, src, tgt, 4)
-    lattice = search(band, products, src, tgt, weights)
-    beads = trace(band, lattice.step)
-    rest = remaining(band, products, src, tgt, weights, lattice.total)
-    _, shares = judge(beads, band, products, src, tgt, weights, lattice.total, rest)
-    paths = {path: sum(bead_score(bead, src, tgt, weights) for bead in path) for path in all_paths(4, 3, 4)}
+    products = sentence_products(band, src.spans, tgt.spans, 4)
+    if source.words is not None and target.words is not None:
+        products = with_words(products, band, source.words, target.words)
+    task = Task(band, products, src, tgt, default_weights(4, worded=worded))
+    lattice = search(task)
+    beads = trace(band, lattice.step, lattice.gap)
+    rest = remaining(task, lattice.matched, lattice.deleted)
+    _, shares = judge(beads, task, lattice.matched, lattice.deleted, rest)
+    paths = {path: path_score(path, task) for path in all_paths(4, 3, 4)}
     best = max(paths, key=lambda path: paths[path])
     assert tuple(map(tuple, beads.tolist())) == best
     everything = np.logaddexp.reduce(list(paths.values()))
-    assert lattice.total[-1] == pytest.approx(everything, abs=1e-6)
+    assert lattice.total == pytest.approx(everything, abs=1e-6)
     for bead, share in zip(best, shares, strict=True):
         through = np.logaddexp.reduce([score for path, score in paths.items() if bead in path])
         assert share == pytest.approx(np.exp(through - everything), abs=1e-6)
 
 
-def bead_score(bead: tuple[int, ...], src: Side, tgt: Side, weights: Weights) -> float:
+def path_score(path: tuple[tuple[int, ...], ...], task: Task) -> float:
+    """Deletions that follow one another cost less than the first."""
+    total, in_gap = 0.0, False
+    for bead in path:
+        one_sided = bead[0] == bead[1] or bead[2] == bead[3]
+        if one_sided:
+            total += task.weights.further if in_gap else task.weights.deletion
+        else:
+            total += bead_score(bead, task)
+        in_gap = one_sided
+    return total
+
+
+def bead_score(bead: tuple[int, ...], task: Task) -> float:
     a, i, b, j = bead
     n, m = i - a, j - b
-    if not n or not m:
-        return weights.deletion
+    src, tgt, weights = task.src, task.tgt, task.weights
     product = float(src.spans[0, a:i].sum(0) @ tgt.spans[0, b:j].sum(0))
-    x, y = src.letters[i] - src.letters[a], tgt.letters[j] - tgt.letters[b]
+    x, y = src.letters[0, a:i].sum(), tgt.letters[0, b:j].sum()
     ratio = abs(np.log((x + 5) / (y + 5)))
     excess = min(abs(x - y) / np.sqrt(x + y + 1) / 3, 20)
-    cost = weights.distance[n, m] * distance(i, j, n, m, product, src, tgt)
+    norms = src.norms[n - 1, i - 1] * tgt.norms[m - 1, j - 1]
+    unlike = src.unlike[n - 1, i - 1] + tgt.unlike[m - 1, j - 1]
+    cost = weights.distance[n, m] * 2 * (1 - product / norms) / (1e-6 + unlike)
+    if len(task.products.source_words):
+        inside = [
+            values.reshape(4, 3)[a:i, b:j].sum() / side.words[0, low:high].sum()
+            for values, side, low, high in (
+                (task.products.source_words, src, a, i),
+                (task.products.target_words, tgt, b, j),
+            )
+        ]
+        cost += weights.words[n, m] * (2 - sum(inside))
     return weights.prior[n, m] - cost - weights.ratio * ratio - weights.squared * ratio**2 - weights.excess * excess
 
 
@@ -168,8 +200,10 @@ def test_sentences_without_tokens_have_zero_vectors() -> None:
 def test_confidence_is_low_between_strangers() -> None:
     source, target, _ = make_pair([(1, 1)] * 60)
     stranger = make_pair([(1, 1)] * 60, seed=9)[1]
-    assert align_sentences(source, target).confidence.mean() > 0.9
-    assert align_sentences(source, stranger).confidence.mean() < 0.5
+    counterparts, strangers = align_sentences(source, target), align_sentences(source, stranger)
+    assert counterparts.confidence.mean() > 0.9
+    assert strangers.confidence.mean() < 0.7
+    assert pair_confidence(strangers, source, stranger) < 0.05
 
 
 def test_band_holds_the_path_and_grows_linearly() -> None:
