@@ -64,7 +64,7 @@ def link_packages(distributions: dict[str, Distribution], folder: Path) -> None:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the files that git knows, so that nothing else gets in."""
     sources, out = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("wheel")
-    listed = ["git", "ls-files", *PACKAGES, "pyproject.toml", "README.md", "LICENSE"]
+    listed = ["git", "ls-files", *PACKAGES, "pyproject.toml", "README.md", "LICENSE", "NOTICE"]
     for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         (sources / name).write_bytes((ROOT / name).read_bytes())
@@ -100,6 +100,14 @@ def test_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert inside == set(listed.stdout.splitlines())
+
+
+def test_wheel_says_what_its_weights_are_made_of(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/licenses/NOTICE")]
+        notice = archive.read(name).decode()
+    used = ("mining/language_id/model.npz", "Attribution-ShareAlike 4.0", "wordfreq", "langidentify", "SUBTLEX")
+    assert not [word for word in used if word not in notice]
 
 
 def test_environment_has_nothing_of_the_tests(environment: Path, tmp_path: Path) -> None:

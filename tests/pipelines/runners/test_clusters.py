@@ -192,7 +192,7 @@ def test_image_has_every_package_of_the_distribution() -> None:
     for package in ("encoder", "mining", "pipelines"):
         assert f"COPY {package} {package}\n" in lines
     tracked = subprocess.run(
-        ["git", "ls-files", "pyproject.toml", "LICENSE", "README.md"], capture_output=True, text=True
+        ["git", "ls-files", "pyproject.toml", "LICENSE", "NOTICE", "README.md"], capture_output=True, text=True
     )
     assert all(f" {name}" in lines for name in tracked.stdout.split())
 
