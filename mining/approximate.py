@@ -7,7 +7,6 @@ that were found is measured on a sample of both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -15,9 +14,9 @@ import numpy as np
 
 from mining.cell import rerank
 from mining.errors import InputError
-from mining.knn import DEFAULT_MEMORY, Checkpoint, knn_graph, require_fit
+from mining.knn import DEFAULT_MEMORY, knn_graph, require_fit
 from mining.neighbours import Graph, Neighbours, merge
-from mining.proposals import Report, unit_rows
+from mining.proposals import unit_rows
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
@@ -72,33 +71,15 @@ def approximate_graph(
     memory: int = DEFAULT_MEMORY,
     threads: int | None = None,
     seed: int = 0,
-    report: Report = lambda multiply_adds: None,
-    checkpoint: Checkpoint | None = None,
 ) -> Approximation:
-    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed.
-
-    A run that continues builds the index of the direction it was in again, and searches what is missing.
-    """
+    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed."""
     require_fit(source, target, k)
     faiss = import_faiss()
     graph = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
-    made: list[Direction] = []
-    finished = 0  # rows of the direction that is next
-    saved = checkpoint.load() if checkpoint else None
-    if saved:
-        graph, made, finished = saved.graph, [Direction(*about) for about in saved.about], saved.finished
     with thread_pool(threads) as pool:
         faiss.omp_set_num_threads(pool.count)
         sides = (source, target, graph.forward), (target, source, graph.backward)
-        for x, y, found in sides[len(made) :]:
-
-            def advance(rows: int, work: float) -> None:
-                report(work)
-                if checkpoint:
-                    checkpoint.save_if_due(graph, made, rows)
-
-            made.append(_fill(faiss, x, y, found, memory, seed, pool, finished, advance))
-            finished = 0
+        made = [_fill(faiss, x, y, found, memory, seed, pool) for x, y, found in sides]
     return Approximation(graph, *made)
 
 
@@ -166,10 +147,8 @@ def _fill(
     memory: int,
     seed: int,
     pool: Threads,
-    first: int,
-    advance: Callable[[int, float], None],
 ) -> Direction:
-    """Find the neighbours of x among y, from row `first` of x on."""
+    """Find the neighbours of x among y."""
     if not len(x) or not len(y):
         return Direction(1.0, "none", 0)
     k = found.ids.shape[1]
@@ -188,7 +167,7 @@ def _fill(
         if recall >= _WANTED_RECALL or probes >= search.index.nlist / 2:
             break
         probes *= 2
-    search.fill(x, found, first, advance)
+    search.fill(x, found)
     return Direction(recall, plan.kind, probes)
 
 
@@ -235,28 +214,20 @@ class _Search(NamedTuple):
     plan: IndexPlan
     pool: Threads
 
-    def fill(
-        self,
-        x: Vectors,
-        found: Neighbours,
-        first: int = 0,
-        advance: Callable[[int, float], None] = lambda rows, work: None,
-    ) -> None:
-        """Candidates from the index, re-ranked by canonical score; `advance` hears how many rows are finished."""
+    def fill(self, x: Vectors, found: Neighbours) -> None:
+        """Candidates from the index, re-ranked by canonical score."""
         k = found.ids.shape[1]
         wanted = max(_CANDIDATES, 4 * k)
         batch = self.plan.batch(x.dim, wanted, self.index.nprobe, self.y.stored.dtype == np.float16)
-        for start in range(first, len(x), batch):
+        for start in range(0, len(x), batch):
             part = x.rows(start, min(start + batch, len(x)))
-            queries = unit_rows(part, 0, len(part)).numpy()
+            queries = unit_rows(part, 0, len(part))
             scores, places = self.index.search(np.nan_to_num(queries, copy=False), wanted)
             places = np.where(places < 0, MISSING, self.rows[places]).astype(np.int32)
             places[np.isnan(part.inverse_norms)] = MISSING
             scores[places == MISSING] = -np.inf
             best, _ = rerank(part, self.y, scores, places, k, self.pool, bound=0.0)
             found.ids[start : start + batch], found.scores[start : start + batch] = best
-            # The other direction is the other half.
-            advance(start + len(part), float(len(part)) * len(self.y) * x.dim / 2)
 
 
 def _recall(truth: Neighbours, found: Neighbours) -> float:

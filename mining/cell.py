@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from mining.neighbours import Graph, Neighbours, merge
-from mining.proposals import Blocks, Report, error_bound, propose_compiled, propose_torch, unit_rows
-from mining.quantised import int8_is_fast, quantised_cell
+from mining.proposals import Blocks, error_bound, is_little, multiply, propose_compiled, unit_rows
 from mining.threads import Threads
 from mining.top_k import MISSING, cosines, refine
 from mining.vectors import Vectors
@@ -25,19 +23,23 @@ def knn_cell(
     pool: Threads,
     blocks: Blocks = Blocks(),  # noqa: B008 - an immutable tuple
     device: str = "cpu",
-    report: Report = lambda multiply_adds: None,
 ) -> Graph:
     """The k nearest of each other by cosine, exact: every row is proven by the error bound or searched again."""
     if not len(source) or not len(target):
         return Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
-    if device == "cpu" and int8_is_fast():
-        graph = quantised_cell(source, target, k, blocks, pool, report)
+    if device == "cpu" and not is_little(source, target):
+        from mining.quantised import int8_is_fast, quantised_cell
+
+        pool.torch()
+        graph = quantised_cell(source, target, k, blocks, pool) if int8_is_fast() else None
         if graph is not None:
             return graph
     if device == "cpu":
-        found = propose_compiled(source, target, k + SLACK, blocks, pool, report)
+        found = propose_compiled(source, target, k + SLACK, blocks, pool)
     else:
-        found = propose_torch(source, target, k + SLACK, blocks, device, report)
+        from mining.device_proposals import propose_torch
+
+        found = propose_torch(source, target, k + SLACK, blocks, device)
     return Graph(
         _settle(source, target, found.row_scores, found.row_places, k, pool),
         _settle(target, source, found.column_scores, found.column_places, k, pool),
@@ -49,9 +51,10 @@ def _settle(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: i
     bound = error_bound(x.dim)
     settled, certain = rerank(x, y, scores, places, k, pool, bound)
     doubtful = np.flatnonzero(~certain)
+    multiplier = None if is_little(x, y) else pool
     for first in range(0, len(doubtful), _AGAIN_ROWS):
         rows = doubtful[first : first + _AGAIN_ROWS]
-        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k)
+        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k, multiplier)
         settled.ids[rows], settled.scores[rows] = again
     return settled
 
@@ -94,13 +97,17 @@ def _original_places(local: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.where(local == MISSING, MISSING, used[local]) if len(used) else local
 
 
-def _search_again(x: Vectors, y: Vectors, rows: np.ndarray, floors: np.ndarray, k: int) -> Neighbours:
+def _search_again(
+    x: Vectors, y: Vectors, rows: np.ndarray, floors: np.ndarray, k: int, multiplier: Threads | None
+) -> Neighbours:
     """Exact search of a few rows: every column whose product reaches the row's floor gets its canonical score."""
     best = Neighbours.none(len(rows), k)
     stored = x.stored[rows].astype(np.float32)
-    unit = torch.from_numpy(stored * x.inverse_norms[rows, None].astype(np.float32))
+    unit = stored * x.inverse_norms[rows, None].astype(np.float32)
     for left in range(0, len(y), Blocks().columns):
-        product = (unit @ unit_rows(y, left, left + Blocks().columns).T).numpy()
+        columns = unit_rows(y, left, left + Blocks().columns)
+        product = np.empty((len(rows), len(columns)), np.float32)
+        multiply(unit, columns, product, multiplier)
         which, places = np.nonzero(product >= floors[:, None])
         others = y.rows(left, left + Blocks().columns)
         exact = np.empty(len(which), np.float32)

@@ -50,23 +50,23 @@ class Repeats(NamedTuple):
 def scan(url: str) -> Lines:
     """Hash every line; an empty text is an error, and so is a pipe, which could not be read again."""
     require_file(url)
-    return scan_texts(iterate_lines(url), url)
-
-
-def scan_texts(texts: Iterable[str], name: str) -> Lines:
     hashes, blank = array("Q"), bytearray()  # lists of Python's integers would take five times as much
     size = 0
-    for line in texts:
+    for line in iterate_lines(url):
         size += len(line.encode("utf-8"))
         hashes.append(_hash(line))
         blank.append(not line.strip())
     if not hashes:
-        raise InputError(f"{name}: the text is empty")
-    return Lines(name, np.frombuffer(hashes, np.uint64), np.frombuffer(blank, bool), size)
+        raise InputError(f"{url}: the text is empty")
+    return Lines(url, np.frombuffer(hashes, np.uint64), np.frombuffer(blank, bool), size)
 
 
 def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8"))
+
+
+def hash_texts(texts: Iterable[str]) -> np.ndarray:
+    return np.array([_hash(text) for text in texts], np.uint64)
 
 
 def find_repeats(hashes: np.ndarray) -> Repeats:
@@ -123,7 +123,7 @@ def _two_columns(url: str, number: int, line: str) -> tuple[str, str]:
 
 def _find(url: str, lines: Lines, texts: list[str]) -> np.ndarray:
     order = np.argsort(lines.hashes, kind="stable")
-    wanted = np.array([_hash(text) for text in texts], np.uint64)
+    wanted = hash_texts(texts)
     places = np.searchsorted(lines.hashes[order], wanted)
     rows = order[np.minimum(places, lines.count - 1)]
     missing = np.flatnonzero(lines.hashes[rows] != wanted)

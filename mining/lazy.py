@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -24,3 +26,22 @@ def lazy_attributes(package: str, places: Mapping[str, str]) -> Callable[[str], 
         return getattr(import_module(module), there or name)
 
     return attribute
+
+
+class _WithoutPandas:
+    """A finder of modules that finds no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not needed here", name=name)
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """PyArrow imports pandas, a second of CPU, when it makes its first array; nothing here needs that."""
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mining.errors import InputError
 
 MIN_PROBES = 20
+FEWEST_PAIRS = 4 * MIN_PROBES  # half of them are planted in full, a quarter with either side alone
 
 
 class ProbePlan(NamedTuple):
@@ -28,15 +29,6 @@ class ProbePlan(NamedTuple):
         """The seed pairs whose target sentence is planted, in the order to append them to the target corpus."""
         return np.concatenate([self.full, self.target_only])
 
-    def rows(self, n_src: int, n_tgt: int) -> ProbeRows:
-        """Where the probes are when they are appended to corpora of these sizes."""
-        whole = np.arange(len(self.full))
-        return ProbeRows(
-            full=np.stack([n_src + whole, n_tgt + whole], axis=1),
-            source_only=n_src + len(whole) + np.arange(len(self.source_only)),
-            target_only=n_tgt + len(whole) + np.arange(len(self.target_only)),
-        )
-
 
 class ProbeRows(NamedTuple):
     """Where the probes are among the rows that were mined."""
@@ -48,9 +40,9 @@ class ProbeRows(NamedTuple):
 
 def plan_probes(pairs: int, random_seed: int = 0) -> ProbePlan:
     """Half of the seed pairs whole, a quarter with the source only, a quarter with the target only, at random."""
-    if pairs < 4 * MIN_PROBES:
+    if pairs < FEWEST_PAIRS:
         raise InputError(
-            f"{pairs} distinct seed pairs are too few to calibrate a threshold; {4 * MIN_PROBES} or more are needed"
+            f"{pairs} distinct seed pairs are too few to calibrate a threshold; {FEWEST_PAIRS} or more are needed"
         )
     order = np.random.default_rng(random_seed).permutation(pairs)
     full, source_only, target_only = np.split(order, [pairs // 2, pairs // 2 + pairs // 4])
@@ -93,18 +85,23 @@ def plant_vectors(
     source: NDArray, target: NDArray, probe_source: NDArray, probe_target: NDArray, random_seed: int = 0
 ) -> Planted:
     """Plant probe pairs that are vectors without text, such as those that come with an encoder, row by row a pair."""
-    if len(probe_source) != len(probe_target):
-        raise InputError(f"{len(probe_source)} source and {len(probe_target)} target probe vectors are no pairs")
-    chosen = distinct(*([row.tobytes() for row in side] for side in (probe_source, probe_target)))
-    plan = plan_probes(len(chosen), random_seed)
-    source_pairs, target_pairs = chosen[plan.sources()], chosen[plan.targets()]
+    source_pairs, target_pairs = plan_vectors(probe_source, probe_target, random_seed)
     return Planted(
         source=np.concatenate([source, probe_source[source_pairs]]),
         target=np.concatenate([target, probe_target[target_pairs]]),
-        rows=plan.rows(len(source), len(target)),
+        rows=planted_rows(source_pairs, target_pairs, len(source), len(target)),
         source_pairs=source_pairs,
         target_pairs=target_pairs,
     )
+
+
+def plan_vectors(source: NDArray, target: NDArray, random_seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows of probe vectors, row by row a pair, are planted on the source side, and which on the target side."""
+    if len(source) != len(target):
+        raise InputError(f"{len(source)} source and {len(target)} target probe vectors are no pairs")
+    chosen = distinct(*([row.tobytes() for row in side] for side in (source, target)))
+    plan = plan_probes(len(chosen), random_seed)
+    return chosen[plan.sources()], chosen[plan.targets()]
 
 
 class Sizes(NamedTuple):

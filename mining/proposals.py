@@ -1,22 +1,19 @@
-"""Candidate neighbours from blocked matrix products: compiled selection on the CPU, torch on any other device.
+"""Candidate neighbours from blocked matrix products on the CPU, with compiled selection.
 
-Both take unit float32 vectors, so a proposed similarity is within `error_bound(dim)` of the true cosine.
+Unit float32 vectors are multiplied, so a proposed similarity is within `error_bound(dim)` of the true cosine.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from mining.threads import Threads
 from mining.top_k import MISSING, sweep
 from mining.vectors import Vectors
 
-Report = Callable[[float], object]
+_LITTLE_WORK = 2e9  # multiply-adds that NumPy does in less time than torch takes to load
 
 
 class Blocks(NamedTuple):
@@ -40,34 +37,44 @@ def error_bound(dim: int) -> float:
     return (dim + 16) * 2.0**-24
 
 
-def unit_rows(vectors: Vectors, start: int, stop: int, device: str = "cpu") -> torch.Tensor:
-    """Rows `start` to `stop` as unit float32 vectors on the device."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        stored = torch.from_numpy(np.asarray(vectors.stored[start:stop]))
-    inverse = torch.from_numpy(vectors.inverse_norms[start:stop].astype(np.float32)).to(device)
-    return stored.to(device, torch.float32) * inverse[:, None]
+def is_little(source: Vectors, target: Vectors) -> bool:
+    """Whether a cell is done before torch would be loaded."""
+    return float(len(source)) * len(target) * source.dim < _LITTLE_WORK
 
 
-def propose_compiled(
-    source: Vectors, target: Vectors, width: int, blocks: Blocks, pool: Threads, report: Report
-) -> Proposals:
-    """Torch multiplies, compiled code sweeps each product once for rows and columns together.
+def unit_rows(vectors: Vectors, start: int, stop: int) -> np.ndarray:
+    """Rows `start` to `stop` as unit float32 vectors."""
+    unit = np.asarray(vectors.stored[start:stop]).astype(np.float32)
+    return np.multiply(unit, vectors.inverse_norms[start:stop, None].astype(np.float32), out=unit)
+
+
+def multiply(rows: np.ndarray, columns: np.ndarray, out: np.ndarray, pool: Threads | None) -> None:
+    """`rows @ columns.T`, by torch, which is faster, where there is a pool of threads for it."""
+    if pool is None:
+        with np.errstate(invalid="ignore"):  # rows that do not take part are NaN
+            np.matmul(rows, columns.T, out=out)
+        return
+    torch = pool.torch()
+    torch.mm(torch.from_numpy(rows), torch.from_numpy(columns).T, out=torch.from_numpy(out))
+
+
+def propose_compiled(source: Vectors, target: Vectors, width: int, blocks: Blocks, pool: Threads) -> Proposals:
+    """Each product is swept once by compiled code for rows and columns together.
 
     A thread owns some rows of every block and keeps lists of its own for the columns; they are joined at the end.
     """
-    row_scores, row_places = _empty_lists(len(source), width)
-    shares = [_empty_lists(len(target), width) for _ in range(pool.count)]
+    row_scores, row_places = empty_lists(len(source), width)
+    shares = [empty_lists(len(target), width) for _ in range(pool.count)]
     floors = [np.full(len(target), -np.inf, np.float32) for _ in range(pool.count)]
     columns = unit_rows(target, 0, len(target))
-    buffer = torch.empty(min(blocks.rows, len(source)) * min(blocks.columns, len(target)))
+    buffer = np.empty(min(blocks.rows, len(source)) * min(blocks.columns, len(target)), np.float32)
+    multiplier = None if is_little(source, target) else pool
     for top in range(0, len(source), blocks.rows):
         rows = unit_rows(source, top, top + blocks.rows)
         for left in range(0, len(target), blocks.columns):
             right = min(left + blocks.columns, len(target))
-            product = buffer[: len(rows) * (right - left)].view(len(rows), right - left)
-            torch.mm(rows, columns[left:right].T, out=product)
-            block = product.numpy()
+            block = buffer[: len(rows) * (right - left)].reshape(len(rows), right - left)
+            multiply(rows, columns[left:right], block, multiplier)
 
             def work(thread: int, start: int, stop: int) -> None:
                 scores, places = shares[thread]
@@ -87,57 +94,11 @@ def propose_compiled(
             best = np.maximum.reduce([floor[left:right] for floor in floors])
             for floor in floors:
                 floor[left:right] = best
-            report(float(len(rows)) * (right - left) * source.dim)
     column_scores, column_places = _join(shares, width)
     return Proposals(row_scores, row_places, column_scores, column_places)
 
 
-def propose_torch(
-    source: Vectors, target: Vectors, width: int, blocks: Blocks, device: str, report: Report
-) -> Proposals:
-    """The same with torch's own top-k, for a GPU."""
-    row_lists: list[tuple[torch.Tensor, torch.Tensor]] = []
-    columns = unit_rows(target, 0, len(target), device)
-    below = torch.full((0, len(target)), -torch.inf, device=device)
-    below_places = torch.empty((0, len(target)), dtype=torch.int64, device=device)
-    for top in range(0, len(source), blocks.rows):
-        rows = unit_rows(source, top, top + blocks.rows, device)
-        beside = torch.full((len(rows), 0), -torch.inf, device=device)
-        beside_places = torch.empty((len(rows), 0), dtype=torch.int64, device=device)
-        best, best_places = [], []
-        for left in range(0, len(target), blocks.columns):
-            right = min(left + blocks.columns, len(target))
-            product = (rows @ columns[left:right].T).nan_to_num_(nan=-torch.inf)
-            beside, beside_places = _keep(beside, beside_places, product, left, width, dim=1)
-            scores, places = _keep(below[:, left:right], below_places[:, left:right], product, top, width, dim=0)
-            best.append(scores)
-            best_places.append(places)
-            report(float(len(rows)) * (right - left) * source.dim)
-        below, below_places = torch.cat(best, 1), torch.cat(best_places, 1)
-        row_lists.append((beside, beside_places))
-    row_scores, row_places = torch.cat([s for s, _ in row_lists]), torch.cat([p for _, p in row_lists])
-    return Proposals(*_as_lists(row_scores, row_places, width), *_as_lists(below.T, below_places.T, width))
-
-
-def _keep(
-    scores: torch.Tensor, places: torch.Tensor, product: torch.Tensor, first: int, width: int, dim: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The best `width` of a running list and a new block, along `dim`."""
-    block_scores, block_places = product.topk(min(width, product.shape[dim]), dim=dim)
-    scores, places = torch.cat([scores, block_scores], dim), torch.cat([places, block_places + first], dim)
-    scores, order = scores.topk(min(width, scores.shape[dim]), dim=dim)
-    return scores, places.gather(dim, order)
-
-
-def _as_lists(scores: torch.Tensor, places: torch.Tensor, width: int) -> tuple[np.ndarray, np.ndarray]:
-    full_scores, full_places = _empty_lists(len(scores), width)
-    full_scores[:, : scores.shape[1]] = scores.cpu().numpy()
-    full_places[:, : places.shape[1]] = places.cpu().numpy()
-    full_places[np.isneginf(full_scores)] = MISSING
-    return full_scores, full_places
-
-
-def _empty_lists(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+def empty_lists(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.full((rows, width), -np.inf, np.float32), np.full((rows, width), MISSING, np.int32)
 
 

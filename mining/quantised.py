@@ -26,7 +26,7 @@ from mining.bytewise import (
     tighten_columns,
 )  # fmt: skip
 from mining.neighbours import Graph, Neighbours
-from mining.proposals import Blocks, Report, error_bound
+from mining.proposals import Blocks, error_bound
 from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
@@ -42,24 +42,18 @@ def int8_is_fast() -> bool:
     return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
 
 
-def quantised_cell(
-    source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads, report: Report
-) -> Graph | None:
+def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads) -> Graph | None:
     """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels."""
     rows, columns = _side(source, k), _side(target, k)
     if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
         return None
     search = _Search(source, rows, target, columns, blocks, pool)
-    done = 0.0
     for top in range(0, len(rows.places), blocks.rows):
         height = search.begin_rows(top)
         for left in range(0, len(columns.places), blocks.columns):
             width = min(blocks.columns, len(columns.places) - left)
             if not search.block(top, height, left, width):
-                report(-done)
                 return None
-            report(float(height) * width * source.dim)
-            done += float(height) * width * source.dim
     return search.settled()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-
-import torch
+from types import ModuleType
 
 
 def core_count() -> int:
@@ -16,11 +16,23 @@ def core_count() -> int:
 
 
 class Threads:
-    """A pool of `count` threads; torch's own operations use as many."""
+    """A pool of `count` threads; torch's own operations use as many, and are put back afterwards."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool = ThreadPoolExecutor(count)
+        self._torch_threads: int | None = None  # that torch had before
+        if "torch" in sys.modules:
+            self.torch()
+
+    def torch(self) -> ModuleType:
+        """Torch with this many threads; it takes a second to load, which little work does without."""
+        import torch
+
+        if self._torch_threads is None:
+            self._torch_threads = torch.get_num_threads()
+            torch.set_num_threads(self.count)
+        return torch
 
     def over_rows(self, rows: int, work: Callable[[int, int, int], object]) -> None:
         """Call `work(thread, start, stop)` once for each thread's share of the rows."""
@@ -35,16 +47,15 @@ class Threads:
 
     def close(self) -> None:
         self._pool.shutdown()
+        if self._torch_threads is not None:
+            self.torch().set_num_threads(self._torch_threads)
 
 
 @contextmanager
 def thread_pool(count: int | None = None) -> Iterator[Threads]:
-    """Threads for one computation, torch included; both are put back afterwards."""
-    before = torch.get_num_threads()
+    """Threads for one computation."""
     threads = Threads(count or core_count())
-    torch.set_num_threads(threads.count)
     try:
         yield threads
     finally:
         threads.close()
-        torch.set_num_threads(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,7 +154,9 @@ def _map_arrow(url: str, path: Path) -> tuple[np.ndarray, np.ndarray, dict[str, 
         return empty, np.empty(0, np.int64), metadata
     if metadata.get("rows", str(sum(map(len, parts)))) != str(sum(map(len, parts))):
         raise InputError(f"{url}: holds {sum(map(len, parts))} rows, but its metadata says {metadata['rows']}")
-    return parts[0] if len(parts) == 1 else _spooled(parts), np.concatenate(ids), metadata
+    # Several record batches, as other writers make, become one map.
+    shape = (sum(map(len, parts)), width)
+    return parts[0] if len(parts) == 1 else _spooled(parts, parts[0].dtype, shape), np.concatenate(ids), metadata
 
 
 def _refuse_nulls(url: str, batches: list[pa.RecordBatch]) -> None:
@@ -169,13 +171,13 @@ def _refuse_nulls(url: str, batches: list[pa.RecordBatch]) -> None:
         first += len(batch)
 
 
-def _spooled(parts: list[np.ndarray]) -> np.ndarray:
-    """Several record batches of another writer as one memory map, through a temporary file."""
+def _spooled(parts: Iterable[np.ndarray], dtype: np.dtype, shape: tuple[int, int]) -> np.ndarray:
+    """Parts as one memory map, through a temporary file."""
     file = tempfile.TemporaryFile(prefix="twinlode-")  # noqa: SIM115 - the map keeps it alive
     for part in parts:
         part.tofile(file)
     file.flush()
-    return np.memmap(file, parts[0].dtype, "r", shape=(sum(map(len, parts)), parts[0].shape[1]))
+    return np.memmap(file, dtype, "r", shape=shape)
 
 
 def _map_numpy(url: str, path: Path) -> np.ndarray:
@@ -287,15 +289,12 @@ def some_rows(rows: np.ndarray, most: int = 5) -> str:
     return f"row {shown}" if len(rows) == 1 else f"rows {shown}{more}"
 
 
-def joined(first: Vectors, second: Vectors) -> Vectors:
-    """The rows of both, one after the other, through a temporary file; rows are numbered anew."""
-    if first.dim != second.dim or first.stored.dtype != second.stored.dtype:
-        sides = (f"{v.name} has {v.stored.dtype.name} vectors of dim {v.dim}" for v in (first, second))
-        raise InputError(" but ".join(sides))
-    return Vectors(
-        first.name,
-        np.arange(len(first) + len(second)),
-        _spooled([first.stored, second.stored]),
-        np.concatenate([first.inverse_norms, second.inverse_norms]),
-        first.metadata,
-    )
+def take_rows(stored: np.ndarray, rows: np.ndarray, dtype: str) -> np.ndarray:
+    """Some rows of a map: a part of it where they follow each other, else a copy, which is a map itself if large."""
+    if len(rows) and stored.dtype == dtype and (np.diff(rows) == 1).all():
+        return stored[rows[0] : rows[-1] + 1]
+    step = max(1, _CHECK_BYTES // max(1, stored.shape[1] * 4))
+    pieces = (stored[rows[start : start + step]].astype(dtype, copy=False) for start in range(0, len(rows), step))
+    if len(rows) <= step:
+        return next(pieces, np.empty((0, stored.shape[1]), dtype))
+    return _spooled(pieces, np.dtype(dtype), (len(rows), stored.shape[1]))

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pipelines.clean.clean_stage import clean as clean_bitext
     from pipelines.embed.vector_stage import Embed, EmbedSettings
     from pipelines.graph.graph_settings import GraphSettings
-    from pipelines.graph.graph_stage import Graph
+    from pipelines.graph.graph_transform import Graph
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings, ThresholdSettings
     from pipelines.mine.pair_export import export_pairs
-    from pipelines.mine.pair_stage import Mine, pair_batches
+    from pipelines.mine.pair_stage import pair_batches
+    from pipelines.mine.pair_transform import Mine
     from pipelines.prepare.readers import ReadSettings
     from pipelines.prepare.sentence_stage import Prepare, PrepareSettings
     from pipelines.runners.runner import load_runner
@@ -65,14 +66,15 @@ __getattr__ = lazy_attributes(
         **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
         **dict.fromkeys(["Embed", "EmbedSettings"], "pipelines.embed.vector_stage"),
-        "Graph": "pipelines.graph.graph_stage",
+        "Graph": "pipelines.graph.graph_transform",
         "GraphSettings": "pipelines.graph.graph_settings",
         "mine_corpora": "pipelines.mine.job",
         **dict.fromkeys(
             ["JobSettings", "MineSettings", "SideSettings", "ThresholdSettings"], "pipelines.mine.mine_settings"
         ),
         "export_pairs": "pipelines.mine.pair_export",
-        **dict.fromkeys(["Mine", "pair_batches"], "pipelines.mine.pair_stage"),
+        "pair_batches": "pipelines.mine.pair_stage",
+        "Mine": "pipelines.mine.pair_transform",
         "ReadSettings": "pipelines.prepare.readers",
         **dict.fromkeys(["Prepare", "PrepareSettings"], "pipelines.prepare.sentence_stage"),
         "load_runner": "pipelines.runners.runner",

@@ -136,7 +136,7 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         _write(_chunk_url(settings, count - 1), chunk)
     if not count:
         raise InputError(f"{settings.bitext.path}: no pairs in it")
-    run(Clean(settings, count), runner or RunnerSettings(), workers=1)
+    run(partial(Clean, settings, count), runner or RunnerSettings(), workers=1)
     urls = [_scored_url(settings, number) for number in range(count)]
     ratios = Ratios.of(np.empty(0))
     for url in urls:

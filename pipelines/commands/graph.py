@@ -11,7 +11,7 @@ from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.runners.quiet import quiet_beam
 
-OPTIONS = {name: key(name) for name in ("k", "search", "copies", "device", "threads")}
+OPTIONS = {name: key(name) for name in ("k", "search", "copies", "device", "threads", "memory")}
 
 
 @with_settings(GraphSettings, OPTIONS)

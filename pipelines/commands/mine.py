@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,10 +22,6 @@ from pipelines.commands.options import (
 from pipelines.mine.job_defaults import SIDES
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 OPTIONS = {
     "encoder": key("encoder"),
@@ -93,8 +89,6 @@ def command(
     Example: twinlode mine en.txt.gz 'de/*.txt.zst' -o pairs.tsv --src-lang en --tgt-lang de --encoder runs/small/best
     """
     quiet_beam()
-    from rich.console import Console
-
     from mining.errors import InputError
     from mining.paths import expand
     from pipelines.commands.mine_summary import summarise, summary
@@ -105,8 +99,7 @@ def command(
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.runners.runner import load_runner, require_reachable
 
-    console = Console(stderr=True)
-    chosen |= {"work": work or _work_beside(out), "filters": read_filters(filters)}
+    chosen |= {"work": work or work_beside(out), "filters": read_filters(filters)}
     for side, files, lang in (
         ("source", [*filter(None, [source]), *(src or [])], src_lang),
         ("target", [*filter(None, [target]), *(tgt or [])], tgt_lang),
@@ -120,7 +113,8 @@ def command(
     tree = settings_tree(chosen, config, set_)
     reads = _inputs(tree)
     check_places(_outputs(out, pair_format, rejected, SIDES), expand(reads))  # before any text is read
-    _say_what_is_filled_in(fill_in_languages(tree), fill_in_choices(tree), console)
+    found = [f"{side} language: {lang}, detected from the text" for side, lang in fill_in_languages(tree).items()]
+    say_notes([*found, *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
     where = load_runner(runner, runner_set or [])
     languages = settings.source.read.lang, settings.target.read.lang
@@ -129,7 +123,7 @@ def command(
     require_folder(settings.work)
     folder = hub_folder(dataset, dataset_columns, languages)
     check_places(outputs, expand(reads))  # again: some names have the languages in them
-    result = mine_corpora(settings, where, quiet=False, report=lambda stage: console.print(f"[bold]{stage}"))
+    result = mine_corpora(settings, where, quiet=False, report=console_report)
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
@@ -154,11 +148,12 @@ def _outputs(out: str, pair_format: str | None, rejected: str | None, languages:
     return written_files(out, pair_format, languages) + dropped
 
 
-def _say_what_is_filled_in(languages: dict[str, str], notes: list[str], console: Console) -> None:
-    for side, lang in languages.items():
-        console.print(f"{side} language: {lang}, detected from the text", highlight=False)
+def say_notes(notes: list[str]) -> None:
+    """What a person should know of a run, on stderr."""
+    from rich.console import Console
+
     for note in notes:
-        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
 def _name(encoder: str) -> str:
@@ -169,7 +164,13 @@ def _name(encoder: str) -> str:
     return f"{default.card().name}, {default.card().fingerprint}" if own else encoder
 
 
-def _work_beside(out: str) -> str:
+def console_report(stage: str) -> None:
+    from rich.console import Console
+
+    Console(stderr=True).print(f"[bold]{stage}")
+
+
+def work_beside(out: str) -> str:
     """`pairs.tsv.gz` has its work in `pairs.work`, and so has every other output of that name."""
     folder, slash, name = out.rpartition("/")
     return f"{folder}{slash}{PurePosixPath(name.replace('*', 'N')).name.split('.')[0] or 'mine'}.work"
@@ -189,10 +190,11 @@ def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
 def show(title: str, rows: list[tuple[str, str]]) -> None:
     """Print a table of names and figures."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table("", "", title=title, title_justify="left", show_header=False)
+    table = Table("", "", title=escape(title), title_justify="left", show_header=False)
     table.columns[1].justify, table.columns[1].overflow = "right", "fold"  # a path that is cut off is of no use
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console().print(table)

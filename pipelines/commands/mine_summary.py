@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipelines.commands.mine import show
 from pipelines.datasets.manifest import Counters, Dataset
-from pipelines.mine.job import JobResult
+from pipelines.mine.pair_search import JobResult
 from pipelines.mine.pair_shards import read_pair_shard
 from pipelines.mine.score_curve import ScoreCurve
 

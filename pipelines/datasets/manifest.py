@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 WORK = "_work"
 
 # What an input is to a stage.
-TEXT, SUBWORDS, SENTENCES, GRAPH, GOLD = "text", "subwords", "sentences", "graph", "gold"
+TEXT, SUBWORDS, SENTENCES, VECTORS, GRAPH, GOLD = "text", "subwords", "sentences", "vectors", "graph", "gold"
 SOURCE, TARGET, SEED, CORPUS = "source", "target", "seed bitext", "corpus"
 
 Kind = Literal["sentences", "vectors", "graph", "pairs"]

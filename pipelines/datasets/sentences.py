@@ -31,6 +31,8 @@ SCHEMA = pa.schema(
     ]
 )
 PIECES = pa.field("pieces", pa.list_(pa.int32()), nullable=False)
+ALSO = pa.field("also", pa.list_(pa.int64()), nullable=False)  # further lines of the same text, where that is kept
+UNKNOWN_LANGUAGE = "und"
 
 
 def constant(value: str, rows: int) -> pa.DictionaryArray:
@@ -68,11 +70,11 @@ def write_shard(url: str, table: pa.Table) -> str:
 
 
 def read_shard(url: str, columns: Sequence[str] | None = None, checksum: str = "") -> pa.Table:
-    """A sentence shard, or some of its columns; with a checksum, only the very file that was written."""
+    """A sentence shard, or those of the columns that it has; with a checksum, only the very file that was written."""
     check_file(url, checksum)
     try:
         with open_url(url) as stream:
-            return pq.read_table(stream, columns=None if columns is None else list(columns))
+            return pq.ParquetFile(stream).read(None if columns is None else list(columns))
     except FileNotFoundError:
         raise InputError(f"{url}: the shard is missing; make the dataset again") from None
     except (pa.ArrowInvalid, OSError) as error:

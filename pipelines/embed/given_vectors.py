@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from mining.errors import InputError
-from pipelines.datasets.manifest import Counters, Dataset, open_dataset
+from mining.vectors import take_rows
+from pipelines.datasets.manifest import Counters, Dataset, Input
 from pipelines.datasets.sentences import read_shard
-from pipelines.embed.vector_stage import EmbedSettings, EncoderFacts, start, write_vector_shard
+from pipelines.datasets.work import begin, place_for
+from pipelines.embed.vector_shards import EncoderFacts, vectors_request, write_vector_shard
 
 
-def store_vectors(settings: EmbedSettings, facts: EncoderFacts, vectors: np.ndarray) -> Dataset:
-    """Row `i` of `vectors` is the vector of the dataset's sentence `i`, in the order of its shards."""
-    sentences = open_dataset(settings.sentences, "sentences")
-    if vectors.shape != (sentences.rows, facts.dim):
+class GivenVectors(NamedTuple):
+    """Where the vectors of sentences are: row `rows[i]` of `stored`, often a map of a file, is that of sentence `i`."""
+
+    stored: np.ndarray
+    rows: np.ndarray
+    files: Sequence[Input] = ()
+
+
+def store_vectors(sentences: Dataset, given: GivenVectors, facts: EncoderFacts, dtype: str) -> Dataset:
+    """The vectors dataset beside the sentences, copied one shard at a time."""
+    if len(given.rows) != sentences.rows or given.stored.shape[1] != facts.dim:
         raise InputError(
             f"{sentences.url} has {sentences.rows:,} sentences and the encoder {facts.dim} dimensions, but the vectors "
-            f"given are {vectors.shape[0]:,} x {vectors.shape[1]}"
+            f"given are {len(given.rows):,} x {given.stored.shape[1]}"
         )
-    work = start(settings, facts)
+    out = f"{sentences.url}-vectors"
+    request = vectors_request(sentences, out, facts, dtype, given.files)
+    work = begin(place_for(out, request), request)
     if isinstance(work, Dataset):
         return work
     shards, first = [], 0
     for shard in sentences.shards:
-        ids = read_shard(sentences.place(shard), ["id"], shard.checksum)["id"].to_numpy()
-        rows = vectors[first : first + shard.rows].astype(settings.dtype, copy=False)
-        made = write_vector_shard(work, shard.index, ids, rows, facts, sentences.fingerprint)
-        shards.append(work.note(made))
+        made = work.finished(shard.index)
+        if made is None:
+            ids = read_shard(sentences.place(shard), ["id"], shard.checksum)["id"].to_numpy()
+            rows = take_rows(given.stored, given.rows[first : first + shard.rows], dtype)
+            made = work.note(write_vector_shard(work, shard.index, ids, rows, facts, sentences.fingerprint))
+        shards.append(made)
         first += shard.rows
     return work.complete(shards, sum((shard.counters for shard in shards), Counters()))

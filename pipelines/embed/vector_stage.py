@@ -19,26 +19,23 @@ from encoder.models import Bag
 from encoder.text import TextEncoder
 from mining.errors import InputError
 from mining.threads import core_count
-from mining.vectors import write_vectors
 from pipelines.datasets.dead_letters import DeadLetter, read_dead_letters, write_dead_letters
 from pipelines.datasets.manifest import (
-    SENTENCES,
     Counters,
     Dataset,
-    Request,
     Shard,
     fingerprint,
     join,
     open_dataset,
 )
 from pipelines.datasets.sentences import read_shard
-from pipelines.datasets.work import Work, begin, is_complete, new_name
+from pipelines.datasets.work import Work, begin, is_complete
 from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead
+from pipelines.embed.vector_shards import EncoderFacts, vectors_request, write_vector_shard
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.embed"
-VERSION = "1"  # to be raised with every change of the code that changes vectors
 VECTORS, DEAD = "vectors", "dead"
 
 
@@ -55,14 +52,6 @@ class EmbedSettings(BaseModel):
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
     trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
-
-
-class EncoderFacts(NamedTuple):
-    """What of an encoder decides its vectors and how they fit others."""
-
-    fingerprint: str
-    dim: int
-    text: str | None  # fingerprint of its subwords; None where it brings a tokenizer of its own
 
 
 class Embed(beam.PTransform):
@@ -162,19 +151,6 @@ class EmbedShard(beam.DoFn):
         return item.work.note(shard.model_copy(update={"counters": counters}))
 
 
-def write_vector_shard(
-    work: Work, index: int, ids: np.ndarray, vectors: np.ndarray, facts: EncoderFacts, text: str
-) -> Shard:
-    """The file of a shard; `text` is the fingerprint of the sentences."""
-    metadata = {"encoder": facts.fingerprint, "text": text, "normalised": "false"}
-    name = new_name(index, "arrow")
-    write_vectors(work.place(name), ids, vectors, metadata)
-    counters = Counters(rows_in=len(ids), kept=len(ids))
-    return Shard(
-        index=index, name=name, rows=len(ids), digest=fingerprint(_bytes(ids), _bytes(vectors)), counters=counters
-    )
-
-
 def embed(
     settings: EmbedSettings, runner: Runner | None = None, *, encoder: Encoder | None = None, quiet: bool = True
 ) -> Dataset:
@@ -190,7 +166,7 @@ def embed(
     sentences = open_dataset(settings.sentences, "sentences")
     with work.alone():
         run(
-            EmbedAll(Embed(settings, facts), sentences.shards),
+            lambda: EmbedAll(Embed(settings, facts), sentences.shards),
             runner or RunnerSettings(),
             workers=1,  # an encoder takes memory once, and its own threads fill the cores
             watch=None if quiet else watch_shards("embed", work, sentences),
@@ -251,10 +227,7 @@ def facts_of(encoder: Encoder) -> EncoderFacts:
 def start(settings: EmbedSettings, facts: EncoderFacts) -> Work | Dataset:
     """The state of the output folder; vectors of other sentences, encoder, dim or type are refused."""
     sentences = open_dataset(settings.sentences, "sentences")
-    configuration = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": settings.dtype}
-    inputs = [sentences.as_input(SENTENCES, settings.out)]
-    versions = {"embed": VERSION}
-    return begin(settings.out, Request(kind="vectors", configuration=configuration, inputs=inputs, versions=versions))
+    return begin(settings.out, vectors_request(sentences, settings.out, facts, settings.dtype))
 
 
 def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[ShardToEmbed]:
@@ -284,11 +257,6 @@ def _count(embedded: Embedded, encoder: Encoder) -> None:
     padded = sum(int(lengths[span.start]) * (span.stop - span.start) for span in encoder.spans(lengths))
     Metrics.counter(NAMESPACE, "padding_tokens").inc(padded - tokens)
     Metrics.distribution(NAMESPACE, "padding_percent").update(round(100 * (padded - tokens) / max(padded, 1)))
-
-
-def _bytes(array: np.ndarray) -> memoryview:
-    """The memory of an array, to be read without the copy that `tobytes` makes."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def watch_shards(name: str, work: Work, sentences: Dataset) -> Watch:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ByteSize, ConfigDict, Field
 
-Search = Literal["exact", "partitioned", "approximate"]
+Search = Literal["exact", "partitioned", "approximate", "auto"]
+SEARCH = (
+    "exact; partitioned, at a cost that grows linearly; approximate by FAISS; or auto: exact up to 10^12 comparisons, "
+    "approximate beyond"
+)
+MEMORY = ByteSize(4 << 30)
 
 
 class GraphSettings(BaseModel):
@@ -18,12 +23,15 @@ class GraphSettings(BaseModel):
     target: list[str] = Field(min_length=1)
     out: str = Field(description="the folder of the graph dataset")
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
-    search: Search = Field(
-        default="exact", description="exact; partitioned, at a cost that grows linearly; or approximate by FAISS"
-    )
+    search: Search = Field(default="exact", description=SEARCH)
     copies: int | None = Field(
         default=None, ge=1, description="partitioned: cells of each vector; default: as few as reach 98.5% recall"
     )
     device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
+    memory: ByteSize = Field(
+        default=MEMORY,
+        ge=1 << 20,
+        description="memory of a worker, besides mapped files (not of partitioned search)",
+    )
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

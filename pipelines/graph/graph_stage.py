@@ -1,14 +1,17 @@
-"""The third stage: the grid. Every source shard meets every target shard once, and one pass fills both directions."""
+"""The third stage: the grid. Every source shard meets every target shard once, and one pass fills both directions.
+
+`build_graph` runs its steps in this process, or `graph_transform.Graph` on more of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
-from apache_beam.metrics import Metrics
+from pydantic import JsonValue
 
+from mining.approximate import EXACT_LIMIT, import_faiss
 from mining.errors import InputError
 from mining.paths import resolve
 from pipelines.datasets.manifest import (
@@ -20,7 +23,7 @@ from pipelines.datasets.manifest import (
     open_dataset,
     side_roles,
 )
-from pipelines.datasets.work import Work, begin, is_complete
+from pipelines.datasets.work import Work, begin
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_shards import (
     Direction,
@@ -30,107 +33,15 @@ from pipelines.graph.graph_shards import (
     write_shard,
 )
 from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
-from pipelines.graph.partition import Partition, choose_copies, progress
-from pipelines.graph.partition_stage import PartitionedGraph, search_here
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
-NAMESPACE = "twinlode.graph"
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from pipelines.graph.partition import Partition
+
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
-
-
-class Graph(beam.PTransform):
-    """The `Shard`s of two vectors datasets to those of their neighbour graph, given when it is complete.
-
-    Example::
-
-        source = english | "English" >> Embed(...)
-        target = german | "German" >> Embed(...)
-        settings = GraphSettings(source=["work/en-vectors"], target=["work/de-vectors"], out="work/graph")
-        graph = (source.vectors, target.vectors) | Graph(settings)
-
-    The vectors are read from the settings' folders: the two collections say when these are complete. Every finished
-    cell is a file in the work folder, so that a restart computes only the missing ones.
-    """
-
-    def __init__(self, settings: GraphSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    def expand(self, sides: tuple[beam.PCollection[Shard], beam.PCollection[Shard]]) -> beam.PCollection[Shard]:
-        settings = self.settings
-        source, target = sides
-        plan = (
-            source
-            | "Ready" >> beam.combiners.Count.Globally()
-            | "Plan" >> beam.Map(_make_plan, settings, beam.pvalue.AsList(target)).with_output_types(GridPlan)
-        )
-        if settings.search == "partitioned":
-            partition = plan | "Partition" >> beam.Map(_partition, settings).with_output_types(Partition)
-            merged = partition | "Search" >> PartitionedGraph()
-        else:
-            merged = plan | "Grid" >> Grid(settings)
-        return (
-            merged
-            | "All" >> beam.combiners.ToList()
-            | "Complete" >> beam.FlatMap(_complete, settings).with_output_types(Shard)
-        )
-
-
-class Grid(beam.PTransform):
-    """A plan to the finished shards of its graph: every source shard meets every target shard."""
-
-    def __init__(self, settings: GraphSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    def expand(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
-        settings = self.settings
-        compute = beam.ParDo(ComputeCell(settings))
-        if settings.accelerator:
-            compute.with_resource_hints(accelerator=settings.accelerator)
-        return (
-            plan
-            | "Cells" >> beam.FlatMap(cells_of).with_output_types(Cell)
-            | "Spread" >> beam.Reshuffle()
-            | "Compute" >> compute
-            | "ByShard" >> beam.FlatMap(_both_shards)
-            | "Merge" >> beam.CombinePerKey(UniteCells())
-            | "Write" >> beam.Map(_write_shard, settings, beam.pvalue.AsSingleton(plan)).with_output_types(MergedShard)
-        )
-
-
-class ComputeCell(beam.DoFn):
-    """A cell to its scratch file."""
-
-    def __init__(self, settings: GraphSettings) -> None:
-        self.settings = settings
-
-    def process(self, cell: Cell) -> Iterator[Cell]:
-        settings = self.settings
-        if not is_complete(cell.folder):  # else this is a retry
-            make_cell(cell, settings.k, settings.search, settings.device, settings.threads)
-            Metrics.counter(NAMESPACE, "similarities").inc(cell.source.rows * cell.target.rows)
-            yield cell
-
-
-class UniteCells(beam.CombineFn):
-    """The set of cells of a shard, by reference: lists of neighbours stay in files and memory holds two at a time.
-
-    A union, so cells may come in any order, grouping and number.
-    """
-
-    def create_accumulator(self) -> frozenset[Cell]:
-        return frozenset()
-
-    def add_input(self, accumulator: frozenset[Cell], cell: Cell) -> frozenset[Cell]:
-        return accumulator | {cell}
-
-    def merge_accumulators(self, accumulators: Iterable[frozenset[Cell]]) -> frozenset[Cell]:
-        return frozenset().union(*accumulators)
-
-    def extract_output(self, accumulator: frozenset[Cell]) -> list[Cell]:
-        return sorted(accumulator)
 
 
 @dataclass(frozen=True)
@@ -149,7 +60,7 @@ def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet:
         return work
     with work.alone():
         run(
-            GraphOfAll(settings),
+            partial(_transform, settings),
             runner or RunnerSettings(),
             workers=1,  # the kernel fills all cores by itself
             watch=None if quiet else _watch(make_plan(settings), settings),
@@ -158,34 +69,26 @@ def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet:
     return open_dataset(settings.out, "graph")
 
 
+def _transform(settings: GraphSettings) -> beam.PTransform:
+    from pipelines.graph.graph_transform import GraphOfAll
+
+    return GraphOfAll(settings)
+
+
 def _build_here(settings: GraphSettings) -> None:
     """What `Graph` does, in this process."""
     plan = make_plan(settings)
     if settings.search == "partitioned":
-        _complete(search_here(_partition(plan, settings)), settings)
+        from pipelines.graph.partition import search_here
+
+        complete(search_here(partition_of(plan, settings)), settings)
         return
-    step = ComputeCell(settings)
     by_shard: dict[tuple[Direction, int], list[Cell]] = {}
     for cell in cells_of(plan):
-        for made in step.process(cell):
-            for key, item in _both_shards(made):
-                by_shard.setdefault(key, []).append(item)
-    _complete([_write_shard(item, settings, plan) for item in by_shard.items()], settings)
-
-
-class GraphOfAll(beam.PTransform):
-    """`Graph` of complete datasets, as the root of a pipeline."""
-
-    def __init__(self, settings: GraphSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
-        sides = [
-            pbegin | name >> beam.Create([shard for url in urls for shard in open_dataset(url, "vectors").shards])
-            for name, urls in (("Source", self.settings.source), ("Target", self.settings.target))
-        ]
-        return tuple(sides) | "Graph" >> Graph(self.settings)
+        make_cell(cell, settings)
+        for key, item in both_shards(cell):
+            by_shard.setdefault(key, []).append(item)
+    complete([write_graph_shard(item, settings, plan) for item in by_shard.items()], settings)
 
 
 def start(settings: GraphSettings) -> Work | Dataset:
@@ -201,17 +104,19 @@ def graph_request(settings: GraphSettings) -> Request:
         for side, datasets in sides.items()
         for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
     ]
-    decisive = {"k", "search", "copies"} if settings.search == "partitioned" else {"k", "search"}
-    configuration = settings.model_dump(mode="json", include=decisive)
-    return Request(kind="graph", configuration=configuration, inputs=inputs, versions=_versions(settings))
+    rows = [sum(dataset.rows for dataset in datasets) for datasets in sides.values()]
+    search = settings.search if settings.search != "auto" else _fitting_search(*rows)
+    configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
+    if search == "exact":
+        return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
+    # The memory chooses the index of an approximate search.
+    configuration |= {"copies": settings.copies} if search == "partitioned" else {"memory": int(settings.memory)}
+    versions = {"graph": VERSION, "faiss": import_faiss().__version__}
+    return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
 
 
-def _versions(settings: GraphSettings) -> dict[str, str]:
-    if settings.search == "exact":
-        return {"graph": VERSION}
-    import faiss
-
-    return {"graph": VERSION, "faiss": faiss.__version__}
+def _fitting_search(rows: int, columns: int) -> str:
+    return "exact" if rows * columns <= EXACT_LIMIT else "approximate"
 
 
 def _sides(settings: GraphSettings) -> list[tuple[str, list[str]]]:
@@ -237,11 +142,9 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     return GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings)))
 
 
-def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> GridPlan:
-    return make_plan(settings)
+def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
+    from pipelines.graph.partition import Partition
 
-
-def _partition(plan: GridPlan, settings: GraphSettings) -> Partition:
     return Partition(plan.work, plan.source, plan.target, settings.k, settings.copies, settings.threads)
 
 
@@ -254,14 +157,15 @@ def _vector_shards(urls: list[str]) -> tuple[VectorShard, ...]:
 
 
 def cells_of(plan: GridPlan) -> list[Cell]:
-    return [Cell(plan.work.url, source, target) for target in plan.target for source in plan.source]
+    exact = plan.work.request.configuration["search"] == "exact"
+    return [Cell(plan.work.url, exact, source, target) for target in plan.target for source in plan.source]
 
 
-def _both_shards(cell: Cell) -> list[tuple[tuple[Direction, int], Cell]]:
+def both_shards(cell: Cell) -> list[tuple[tuple[Direction, int], Cell]]:
     return [(("forward", cell.source.number), cell), (("backward", cell.target.number), cell)]
 
 
-def _write_shard(
+def write_graph_shard(
     item: tuple[tuple[Direction, int], list[Cell]], settings: GraphSettings, plan: GridPlan
 ) -> MergedShard:
     """Merge the cells of a shard into its Parquet file, unless it is there already."""
@@ -276,7 +180,7 @@ def _write_shard(
     return write_shard(work, direction, number, index, opened(vectors.url, vectors.checksum).ids, neighbours, check)
 
 
-def _complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
+def complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
     work = start(settings)
     if isinstance(work, Dataset):
         return work.shards
@@ -286,13 +190,17 @@ def _complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]
 def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
     if settings.search != "partitioned":
         return {}
-    partition = _partition(GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings))), settings)
+    from pipelines.graph.partition import choose_copies
+
+    partition = partition_of(GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings))), settings)
     return {"cells": float(partition.cells), "copies": float(choose_copies(partition))}
 
 
 def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:
     if settings.search == "partitioned":
-        return partial(progress, _partition(plan, settings))
+        from pipelines.graph.partition import progress
+
+        return partial(progress, partition_of(plan, settings))
     return _watch_grid(plan)
 
 

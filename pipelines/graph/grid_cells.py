@@ -9,16 +9,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mining.approximate import approximate_graph
-from mining.cell import knn_cell
 from mining.files import atomic_writer
-from mining.knn import choose_device, require_fit
+from mining.knn import choose_device, knn_graph
 from mining.neighbours import Graph, Neighbours, merge
 from mining.paths import exists, open_url
-from mining.threads import thread_pool
+from mining.proposals import is_little
 from mining.vectors import Vectors, open_vectors
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.work import scratch
-from pipelines.graph.graph_settings import Search
+from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_shards import SampleCheck
 
 SAMPLE = 1000  # rows of each side, over all its shards
@@ -41,6 +40,7 @@ class Cell(NamedTuple):
     """A work item: one source shard against one target shard."""
 
     folder: str  # of the graph
+    exact: bool
     source: VectorShard
     target: VectorShard
 
@@ -57,25 +57,24 @@ class CellGraph(NamedTuple):
     truth: Neighbours
 
 
-def make_cell(cell: Cell, k: int, search: Search, device: str, threads: int | None) -> None:
+def make_cell(cell: Cell, settings: GraphSettings) -> None:
     """Compute a cell and keep it; a cell that is there already is not computed again."""
     if exists(cell.url):
         return
     source, target = (opened(shard.url, shard.checksum) for shard in (cell.source, cell.target))
-    require_fit(source, target, k)
-    if search == "exact":
-        with thread_pool(threads) as pool:
-            graph = knn_cell(source, target, k, pool=pool, device=choose_device(device))
+    k, memory, threads = settings.k, settings.memory, settings.threads
+    if cell.exact:
+        device = choose_device(settings.device, little=is_little(source, target))
+        graph = knn_graph(source, target, k, memory=memory, device=device, threads=threads)
         samples = (np.empty(0, np.int64), np.empty(0, np.int64))
         truths = (Neighbours.none(0, k), Neighbours.none(0, k))
     else:
-        graph = approximate_graph(source, target, k, threads=threads).graph
+        graph = approximate_graph(source, target, k, memory=memory, threads=threads).graph
         samples = (sampled_rows(source, cell.source.sample), sampled_rows(target, cell.target.sample))
-        with thread_pool(threads) as pool:
-            truths = (
-                knn_cell(_some(source, samples[0]), target, k, pool=pool).forward,
-                knn_cell(source, _some(target, samples[1]), k, pool=pool).backward,
-            )
+        truths = (
+            knn_graph(_some(source, samples[0]), target, k, memory=memory, threads=threads).forward,
+            knn_graph(source, _some(target, samples[1]), k, memory=memory, threads=threads).backward,
+        )
     _write(cell.url, graph, samples, truths)
 
 

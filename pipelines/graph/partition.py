@@ -17,7 +17,7 @@ from mining.errors import InputError
 from mining.files import atomic_writer
 from mining.knn import knn_graph, require_fit
 from mining.neighbours import Neighbours, merge
-from mining.partitioned import COPIES, KEY_BYTES, CellRows, group_cells, key_graph
+from mining.partitioned import COPIES, KEY_BYTES, CellRows, absorb, group_cells, key_graph
 from mining.paths import exists, open_url, resolve
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
@@ -376,3 +376,21 @@ def _save(url: str, **arrays: np.ndarray) -> None:
 def _load(url: str) -> dict[str, Any]:
     with open_url(url) as stream, np.load(stream, allow_pickle=False) as saved:
         return dict(saved)
+
+
+def search_here(partition: Partition) -> list[MergedShard]:
+    """What `PartitionedGraph` does, in this process: vectors are read where they lie, a key at a time."""
+    every = items(partition)
+    for item in every:
+        draw_sample(item, partition)
+    train(partition)
+    for item in every:
+        find_truth(item, partition)
+    choose_copies(partition)
+    make_keys(partition, sum_counts(assign(item, partition) for item in every))
+    routings = [Routing.of(item, partition) for item in every]
+    whole = {item: Neighbours.none(item.shard.rows, partition.k) for item in every}
+    for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
+        for item, part in searched(key, routings, partition).parts:
+            absorb(*whole[item], part.rows, *part.found)
+    return [write_found(item, whole[item], partition) for item in every]

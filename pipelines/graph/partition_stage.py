@@ -1,4 +1,4 @@
-"""The partitioned graph as Beam transforms, whose shuffle carries the vectors to their keys, and in one process."""
+"""The partitioned graph as Beam transforms, whose shuffle carries the vectors to their keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from pipelines.graph.partition import (
     items,
     make_keys,
     search_key,
-    searched,
     sum_counts,
     train,
     write_found,
@@ -67,24 +66,6 @@ class PartitionedGraph(beam.PTransform):
             | "ByShard" >> beam.GroupByKey()
             | "Write" >> beam.Map(_write, the).with_output_types(MergedShard)
         )
-
-
-def search_here(partition: Partition) -> list[MergedShard]:
-    """What `PartitionedGraph` does, in this process: vectors are read where they lie, a key at a time."""
-    every = items(partition)
-    for item in every:
-        draw_sample(item, partition)
-    train(partition)
-    for item in every:
-        find_truth(item, partition)
-    choose_copies(partition)
-    make_keys(partition, sum_counts(assign(item, partition) for item in every))
-    routings = [Routing.of(item, partition) for item in every]
-    whole = {item: Neighbours.none(item.shard.rows, partition.k) for item in every}
-    for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
-        for item, part in searched(key, routings, partition).parts:
-            absorb(*whole[item], part.rows, *part.found)
-    return [write_found(item, whole[item], partition) for item in every]
 
 
 def _sample(item: Item, partition: Partition) -> str:

@@ -49,8 +49,6 @@ def _folder(url: str, most: int) -> Description:
         return stages.describe_dataset(url, most)
     if WORK in names:
         return stages.describe_unfinished(url)
-    if {"forward.parquet", "backward.parquet"} <= names:
-        return folders.describe_graph(url)
     local = local_path(url)
     found = _local_folder(Path(local), names) if local else None
     if found is not None:

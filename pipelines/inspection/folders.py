@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mining.neighbours import read_neighbours
 from pipelines.datasets.manifest import MANIFEST, Manifest, flat, join, read_model
 from pipelines.inspection.description import Description, counted
 from pipelines.loop.records import LoopState, RoundRecord, read_rounds
 from pipelines.mine.review_result import REVIEW, ReviewResult
 from pipelines.mine.work_folder import find_mines
-
-
-def describe_graph(url: str) -> Description:
-    """What `mine-vectors --save-graph` writes."""
-    facts = []
-    for direction in ("forward", "backward"):
-        ids, _, about = read_neighbours(join(url, f"{direction}.parquet"))
-        facts += [(f"{direction} rows", counted(len(ids)))]
-    return Description("neighbour graph", [*facts, *about.items()])
 
 
 def describe_training(folder: Path) -> Description:

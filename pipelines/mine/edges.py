@@ -13,9 +13,9 @@ import numpy as np
 
 from mining.files import atomic_writer
 from mining.margin import Margin
-from mining.neighbours import Neighbours, read_neighbours
+from mining.neighbours import Graph, Neighbours, read_neighbours
 from mining.paths import exists, open_url
-from mining.retrieval import BACKWARD, FORWARD, scored_edges
+from mining.retrieval import BACKWARD, FORWARD, Edges, scored_edges
 from mining.top_k import MISSING
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.work import Work
@@ -55,6 +55,28 @@ class Sides(NamedTuple):
 
     def of(self, direction: Direction) -> list[GraphShard]:
         return self.forward if direction == "forward" else self.backward
+
+
+def whole_graph(sides: Sides) -> Graph:
+    """Both directions in memory."""
+    return Graph(_whole(sides.forward), _whole(sides.backward))
+
+
+def _whole(shards: Sequence[GraphShard]) -> Neighbours:
+    """One direction; rows that the graph leaves out have no neighbours."""
+    whole: Neighbours | None = None
+    for shard in shards:
+        ids, part = shard.read()
+        whole = whole or Neighbours.none(shards[-1].end, part.ids.shape[1])
+        whole.ids[ids], whole.scores[ids] = part.ids, part.scores
+    return whole or Neighbours.none(0, 1)
+
+
+def as_edges(found: Edges) -> np.ndarray:
+    edges = np.zeros(len(found), EDGE)
+    edges["source"], edges["target"], edges["score"] = found.source, found.target, found.scores
+    edges["cosine"], edges["directions"] = found.cosines, found.directions
+    return edges
 
 
 def shard_of(ids: np.ndarray, shards: Sequence[GraphShard]) -> np.ndarray:

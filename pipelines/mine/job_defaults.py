@@ -7,7 +7,6 @@ from typing import Any
 from mining.errors import InputError
 
 PRECISION = 0.9
-FEWEST = 80
 SIDES = ("source", "target")
 
 
@@ -38,6 +37,7 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     stays the ratio, which is ahead of the distance on europarl-dev with this encoder (docs/results.md).
     """
     from encoder import default
+    from mining.probes import FEWEST_PAIRS
 
     languages = [_language(tree.get(side)) for side in SIDES]
     if tree.get("encoder") is not None or not default.has_default() or not all(languages):
@@ -45,7 +45,7 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     notes = [warning for lang in languages if (warning := default.status(lang).warning)]
     if tree.get("seed"):
         return notes
-    if len(default.probes(*languages).source) < FEWEST:
+    if len(default.probes(*languages).source) < FEWEST_PAIRS:
         return [*notes, f"there are no probe pairs for {'-'.join(languages)}, so nothing is known of the precision"]
     tree["probes"] = "encoder"
     # Nobody asked for this precision, so two small files give all their pairs and a warning instead of an error.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mining.errors import InputError
+from mining.knn import plan_cells
+from mining.threads import core_count
 from pipelines.datasets.manifest import Dataset
 
 _EDGE_BYTES = 200  # of greedy matching: measured at 20 million edges, and twice that for safety
 _PAIR_BYTES = 75  # of a matched pair when all are sorted: itself, its place and a copy
-_NEIGHBOUR_BYTES = 2 * (8 + 4)  # id and score, in a cell and in the list that it is merged into
-_WORKSPACE = 32 << 20  # blocks of similarities
 
 
 class MemoryShares(NamedTuple):
@@ -18,25 +18,26 @@ class MemoryShares(NamedTuple):
 
     duplicates_mb: int  # of finding duplicates, in each worker
     edges: int  # that are matched by one worker; more are matched in rounds
+    text: int  # bytes of the texts of pairs
 
 
 def memory_shares(budget: int) -> MemoryShares:
-    return MemoryShares(max(budget // 8 >> 20, 1), budget // _EDGE_BYTES)
+    return MemoryShares(max(budget // 8 >> 20, 1), budget // _EDGE_BYTES, budget // 4)
 
 
-def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Dataset) -> None:
+def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Dataset, threads: int | None = None) -> None:
     """Refuse a mine that needs more than the budget, with what it needs."""
-    rows = [max((shard.rows for shard in side.shards), default=0) for side in (source, target)]
-    cell = sum(rows) * (4 * dim + k * _NEIGHBOUR_BYTES) + _WORKSPACE
-    if cell > budget:
-        raise InputError(
-            f"--memory {_mb(budget)}: the neighbours of two shards of {rows[0]:,} and {rows[1]:,} sentences take "
-            f"{_mb(cell)}; give that much, or smaller shards (--rows-per-shard) in a new work folder"
-        )
-    pairs = min(source.rows, target.rows) * _PAIR_BYTES
+    left, right = (max((shard.rows for shard in side.shards), default=0) for side in (source, target))
+    plan_cells(left, right, dim, k, budget, threads or core_count())
+    require_pair_memory(budget, source.rows, target.rows)
+
+
+def require_pair_memory(budget: int, source: int, target: int) -> None:
+    """Refuse to sort more pairs of so many sentences than fit."""
+    pairs = min(source, target) * _PAIR_BYTES
     if pairs > budget:
         raise InputError(
-            f"--memory {_mb(budget)}: sorting the pairs of {source.rows:,} and {target.rows:,} sentences takes up to "
+            f"--memory {_mb(budget)}: sorting the pairs of {source:,} and {target:,} sentences takes up to "
             f"{_mb(pairs)}; give that much"
         )
 

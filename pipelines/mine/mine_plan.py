@@ -89,7 +89,14 @@ def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
         inputs.append(file_input(settings.threshold.gold, GOLD))
     configuration = settings.model_dump(
         mode="json",
-        exclude={"graph": True, "source": True, "target": True, "out": True, "one_worker_edges": True}
+        exclude={
+            "graph": True,
+            "source": True,
+            "target": True,
+            "out": True,
+            "one_worker_edges": True,
+            "text_memory": True,
+        }
         | {"threshold": {"gold"}, "rescore": {"encoder", "classifier"}},  # whose content decides, not their place
     )
     versions = {"mine": VERSION}
@@ -112,14 +119,14 @@ def make_plan(settings: MineSettings) -> MinePlan:
         settings,
         Work(work.url, work.manifest.request) if isinstance(work, Dataset) else work,
         complete,
-        Sides(*(_graph_shards(corpora.graph, DIRECTION[side], datasets) for side, datasets in corpora.sides)),
+        Sides(*(graph_shards(corpora.graph, DIRECTION[side], datasets) for side, datasets in corpora.sides)),
         tuple(text_shards(corpora.source[0])),
         tuple(text_shards(corpora.target[0])),
         (_language(corpora.source[0]), _language(corpora.target[0])),
     )
 
 
-def _graph_shards(graph: Dataset, direction: Direction, sentences: tuple[Dataset, ...]) -> list[GraphShard]:
+def graph_shards(graph: Dataset, direction: Direction, sentences: tuple[Dataset, ...]) -> list[GraphShard]:
     """The shards of a direction with the ids that each covers, known from the sentences."""
     covered: list[Shard] = [shard for dataset in sentences for shard in dataset.shards]
     first, found = 0, []
@@ -132,4 +139,5 @@ def _graph_shards(graph: Dataset, direction: Direction, sentences: tuple[Dataset
 
 def _language(sentences: Dataset) -> str | None:
     read = sentences.manifest.request.configuration.get("read")
-    return str(read["lang"]) if isinstance(read, dict) else None
+    lang = read.get("lang") if isinstance(read, dict) else None
+    return str(lang) if lang else None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, field_validator, model_validator
 
+from encoder.languages import canonical
 from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
-from pipelines.graph.graph_settings import Search
+from pipelines.graph.graph_settings import MEMORY, SEARCH, Search
 from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
+ONE_WORKER_TEXT = 1 << 30
 DEVICES = r"^(auto|cpu|mps|cuda(:\d+)?)$"
 
 
@@ -60,7 +62,10 @@ class RescoreSettings(BaseModel):
 
 
 class MineSettings(BaseModel):
-    """Which graph and sentences, and how pairs are chosen; everything but `one_worker_edges` decides the result."""
+    """Which graph and sentences, and how pairs are chosen.
+
+    Everything but `one_worker_edges` and `text_memory` decides the result.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,6 +80,7 @@ class MineSettings(BaseModel):
     rescore: RescoreSettings | None = None
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
     one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
+    text_memory: int = Field(default=ONE_WORKER_TEXT, ge=0, description="bytes of text that one process holds at once")
 
     @model_validator(mode="after")
     def _probes(self) -> MineSettings:
@@ -97,30 +103,16 @@ class SideSettings(BaseModel):
     )
 
 
-class JobSettings(BaseModel):
-    """Everything that a mine from text to pairs needs."""
+class PairSearchSettings(BaseModel):
+    """How pairs are found and which are kept, whatever the vectors come from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: SideSettings
-    target: SideSettings
-    encoder: str = Field(
-        default_factory=default_encoder,
-        description="encoder: a folder, a URL, or a Hugging Face model. Default: the one that comes with twinlode",
-    )
-    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
-    dtype: Literal["float32", "float16"] = Field(
-        default="float32", description="type of stored vectors; float16 takes half the disk"
-    )
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    search: Search = Field(default="exact", description="exact; partitioned, at linear cost; or approximate by FAISS")
+    search: Search = Field(default="exact", description=SEARCH)
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
-    rescore: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one",
-    )
     threshold: ThresholdSettings = ThresholdSettings()
     seed: str | None = Field(
         default=None, description="known translations (source TAB target) to calibrate the precision with, 80 or more"
@@ -131,9 +123,27 @@ class JobSettings(BaseModel):
     device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
     memory: ByteSize = Field(
-        default=ByteSize(4 << 30), ge=1 << 20, description="memory of each worker, besides the encoder and mapped files"
+        default=MEMORY, ge=1 << 20, description="memory of each worker, besides the encoder and mapped files"
     )
 
+
+class JobSettings(PairSearchSettings):
+    """Everything that a mine from text to pairs needs."""
+
+    source: SideSettings
+    target: SideSettings
+    encoder: str = Field(
+        default_factory=default_encoder,
+        description="encoder: a folder, a URL, or a Hugging Face model. Default: the one that comes with twinlode",
+    )
+    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
+    dtype: Literal["float32", "float16"] = Field(
+        default="float32", description="type of stored vectors; float16 takes half the disk"
+    )
+    rescore: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one",
+    )
     probes: Literal["seed", "encoder"] = Field(
         default="seed", description="where probe pairs come from: the seed bitext, or the default encoder's own"
     )
@@ -146,4 +156,44 @@ class JobSettings(BaseModel):
     def _precision(self) -> JobSettings:
         if self.threshold.precision is not None and self.seed is None and self.probes == "seed":
             raise ValueError("a target precision and seed pairs to calibrate it with go together")
+        return self
+
+
+class VectorFileSettings(BaseModel):
+    """One side whose vectors exist: a file of them, and the text, one sentence a line in the same order."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    vectors: str = Field(description="vectors of the lines: .arrow, .npy, or LASER's raw floats")
+    text: str = Field(description="text, one sentence a line (gz, bz2, xz, zst by extension)")
+    lang: str | None = Field(default=None, description="language, for filters, TMX and Moses")
+    seed_vectors: str | None = Field(
+        default=None, description="vectors of the seed pairs' sentences, unless these stand in the text"
+    )
+
+    @field_validator("lang")
+    @classmethod
+    def _canonical(cls, lang: str | None) -> str | None:
+        return canonical(lang) if lang else None
+
+
+class VectorJobSettings(PairSearchSettings):
+    """Everything that a mine of vectors that exist needs."""
+
+    source: VectorFileSettings
+    target: VectorFileSettings
+    dim: int | None = Field(default=None, ge=1, description="dimension of raw vectors")
+    dtype: Literal["float32", "float16"] | None = Field(
+        default=None, description="type of raw vectors: float32 or float16"
+    )
+    search: Search = Field(default="auto", description=SEARCH)
+    filters: FilterSettings = FilterSettings.none()
+
+    @model_validator(mode="after")
+    def _seed(self) -> VectorJobSettings:
+        if (self.threshold.precision is None) != (self.seed is None):
+            raise ValueError("a target precision and seed pairs to calibrate it with go together")
+        given = self.source.seed_vectors is not None, self.target.seed_vectors is not None
+        if given[0] != given[1] or (any(given) and self.seed is None):
+            raise ValueError("vectors of the seed are needed for both sides, beside the seed pairs themselves")
         return self

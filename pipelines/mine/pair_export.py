@@ -15,13 +15,13 @@ def check_target(url: str, format: str | None) -> Format:
     return Format(format) if format else format_of(url)
 
 
-def written_files(url: str, format: str | None, languages: tuple[str, str]) -> list[str]:
+def written_files(url: str, format: str | None, languages: tuple[str | None, str | None]) -> list[str]:
     """The names that `export_pairs` will write; a `*` in them stands for the number of a shard."""
     return check_format(url, check_target(url, format), *languages)
 
 
 def export_pairs(
-    pairs: Dataset, url: str, format: str | None, src_lang: str, tgt_lang: str, *, rejected: bool = False
+    pairs: Dataset, url: str, format: str | None, src_lang: str | None, tgt_lang: str | None, *, rejected: bool = False
 ) -> int:
     """Write the pairs best first and return how many; a `*` in the name becomes the number of each shard."""
     kind = check_target(url, format)

@@ -23,10 +23,11 @@ from mining.pairs import conform
 from mining.paths import open_url
 from mining.retrieval import DIRECTION_NAMES
 from pipelines.datasets.manifest import Counters, Dataset, Shard, join, read_model, write_model
-from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.sentences import ALSO, read_shard
 from pipelines.datasets.work import Work, new_name
 
 Side = Literal["src", "tgt"]
+_SENTENCE_BYTES = 60  # of its line, source, ranks and scores
 
 
 class TextShard(NamedTuple):
@@ -70,13 +71,21 @@ class Filtered(BaseModel):
         return note
 
 
+def missing_outputs(work: Work, pairs: int, rows_per_shard: int) -> list[int]:
+    """The output shards that are not filtered yet."""
+    shards = range(-(-pairs // rows_per_shard))
+    return [number for number in shards if read_model(_note_url(work, number), Filtered) is None]
+
+
 def cut_selection(
-    work: Work, edges: np.ndarray, source: Sequence[TextShard], target: Sequence[TextShard], rows_per_shard: int
+    edges: np.ndarray,
+    source: Sequence[TextShard],
+    target: Sequence[TextShard],
+    rows_per_shard: int,
+    missing: Sequence[int],
 ) -> Iterator[TextRequest | tuple[int, OutputPart]]:
-    """Requests for the texts, and the edges themselves, of the output shards that are not filtered yet."""
+    """Requests for the texts, and the edges themselves, of some output shards."""
     ranks = np.arange(len(edges))
-    shards = range(-(-len(edges) // rows_per_shard))
-    missing = [number for number in shards if read_model(_note_url(work, number), Filtered) is None]
     for number in missing:
         part = slice(number * rows_per_shard, (number + 1) * rows_per_shard)
         yield number, OutputPart("edges", ranks[part], edges[part])
@@ -98,9 +107,19 @@ def text_shards(dataset: Dataset) -> list[TextShard]:
     ]
 
 
+def mean_text_bytes(texts: Sequence[TextShard]) -> float:
+    """What a sentence takes in memory with what is known of it, by the first shard."""
+    if not texts or not texts[0].rows:
+        return 0.0
+    with open_url(texts[0].url) as stream:
+        about = pq.read_metadata(stream)
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    return _SENTENCE_BYTES + sum(group.total_byte_size for group in groups) / texts[0].rows
+
+
 def fetch_texts(request: TextRequest, rows_per_shard: int) -> Iterator[tuple[int, OutputPart]]:
     """The texts of a request, by output shard."""
-    table = read_shard(request.shard.url, ["source", "line", "text"], request.shard.checksum)
+    table = read_shard(request.shard.url, ["source", "line", "text", ALSO.name], request.shard.checksum)
     table = table.set_column(0, "source", table["source"].cast(pa.string()))
     numbers = request.ranks // rows_per_shard
     for number in np.unique(numbers).tolist():
@@ -145,7 +164,7 @@ def assemble(parts: Sequence[OutputPart]) -> pa.Table:
         of_side = [part for part in parts if part.kind == side]
         order = pa.array(np.argsort(np.concatenate([part.ranks for part in of_side])))
         rows = pa.concat_tables([part.rows for part in of_side]).take(order).combine_chunks()
-        columns |= {f"{side}_{name}": rows[name] for name in ("text", "source", "line")}
+        columns |= {f"{side}_{name}": rows[name] for name in rows.column_names}
     return pa.table(columns)
 
 

@@ -1,24 +1,24 @@
 """The fourth stage: a graph in, pairs out: margin, matching, threshold, filters, and bounded shards of pairs.
 
-What is finished is on disk at each step (means, proposals, the selection, filtered shards, pair shards), so a rerun
-continues there. Sorting and thresholding is for one worker: 25 bytes a pair; everything else is spread by shard.
+`mine` runs its steps in this process, or `pair_transform.Mine` on more of them. What is finished is on disk at each
+step (means, proposals, the selection, filtered shards, pair shards), so a rerun continues there. Sorting and
+thresholding is for one worker: 25 bytes a pair; everything else is spread by shard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-from apache_beam.metrics import Metrics
 
 from mining.retrieval import Retrieval
 from pipelines.datasets.manifest import Counters, Dataset, Shard, open_dataset, read_model
 from pipelines.datasets.work import Work, is_complete
 from pipelines.mine.edges import EDGE, GraphShard, best_first, read_array, united, write_means, write_proposals
-from pipelines.mine.matching import Match, greedy
+from pipelines.mine.matching import greedy
 from pipelines.mine.mine_plan import MinePlan, make_plan, start
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import (
@@ -28,6 +28,8 @@ from pipelines.mine.pair_shards import (
     cut_selection,
     fetch_texts,
     filter_shard,
+    mean_text_bytes,
+    missing_outputs,
     repeated_targets,
     write_pair_shard,
 )
@@ -35,89 +37,8 @@ from pipelines.mine.thresholding import Selected, select, selection_url
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
-NAMESPACE = "twinlode.mine"
-
-
-class Mine(beam.PTransform):
-    """The `Shard`s of a graph to those of the pairs dataset, given when it is complete.
-
-    Example::
-
-        settings = MineSettings(graph="work/graph", source=["work/en"], target=["work/de"], out="work/pairs")
-        pairs = graph_shards | Mine(settings)
-
-    With `max` and `intersect` no sentence is in two pairs. `max` is matched in rounds spread over workers; give
-    `rounds=False` for a graph that is known to be small enough for one worker.
-    """
-
-    def __init__(self, settings: MineSettings, rounds: bool = True) -> None:
-        super().__init__()
-        self.settings, self.rounds = settings, rounds
-
-    def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
-        ready = graph | "Graph" >> beam.combiners.Count.Globally()
-        plan = ready | "Plan" >> beam.Map(_make_plan, self.settings).with_output_types(MinePlan)
-        known = beam.pvalue.AsSingleton(plan)
-        selected = plan | "Select" >> SelectPairs(self.settings, self.rounds)
-        requests = selected | "Cut" >> beam.FlatMap(_cut, known).with_outputs("parts", main="requests")
-        texts = requests["requests"] | "SpreadTexts" >> beam.Reshuffle() | "Texts" >> beam.FlatMap(_fetch, known)
-        filtered = (
-            (texts, requests["parts"])
-            | "TextsAndEdges" >> beam.Flatten()
-            | "ByOutput" >> beam.GroupByKey()
-            | "Filter" >> beam.Map(_filter, known).with_output_types(Filtered)
-            | "AllFiltered" >> beam.combiners.ToList()
-        )
-        return (
-            filtered
-            | "Outputs" >> beam.FlatMap(_outputs, known, beam.pvalue.AsSingleton(selected))
-            | "SpreadOutputs" >> beam.Reshuffle()
-            | "Write" >> beam.Map(_write, known).with_output_types(Shard)
-            | "AllPairs" >> beam.combiners.ToList()
-            | "Complete" >> beam.FlatMap(_complete, known).with_output_types(Shard)
-        )
-
-
-class SelectPairs(beam.PTransform):
-    """The pairs above the threshold, best first, in one scratch file; gives its `Selected`."""
-
-    def __init__(self, settings: MineSettings, rounds: bool) -> None:
-        super().__init__()
-        self.settings, self.rounds = settings, rounds
-
-    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Selected]:
-        known = beam.pvalue.AsSingleton(plan)
-        proposed = (
-            plan
-            | "Shards" >> beam.FlatMap(_shards_to_score).with_output_types(GraphShard)
-            | "Spread" >> beam.Reshuffle()
-            | "Means" >> beam.Map(_means, known).with_output_types(GraphShard)
-            | "AfterMeans" >> Barrier()
-            | "Propose" >> beam.Map(_propose, known).with_output_types(GraphShard)
-            | "AfterProposals" >> Barrier()
-            | "Unite" >> beam.FlatMap(_retrieved, known)
-        )
-        matched = self.settings.retrieval != Retrieval.max
-        if self.rounds and not matched:
-            proposed, matched = proposed | "Match" >> Match(self.settings.one_worker_edges), True
-        chosen = beam.pvalue.AsIter(proposed)
-        return plan | "Threshold" >> beam.Map(_select, chosen, matched).with_output_types(Selected)
-
-
-class Barrier(beam.PTransform):
-    """Every element, when all of them are there."""
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        return (
-            elements
-            | "All" >> beam.combiners.ToList()
-            | "Each" >> beam.FlatMap(_each).with_output_types(elements.element_type)
-            | "Spread" >> beam.Reshuffle()
-        )
-
-
-def _each(elements: list) -> list:
-    return elements
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 
 def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
@@ -129,7 +50,7 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
     rounds = graph.rows > settings.one_worker_edges
     with work.alone():
         run(
-            MineAll(Mine(settings, rounds), graph.shards),
+            partial(_transform, settings, rounds, graph.shards),
             runner or RunnerSettings(),
             workers=1,
             watch=None if quiet else _watch(work),
@@ -138,55 +59,60 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
     return open_dataset(settings.out, "pairs")
 
 
+def _transform(settings: MineSettings, rounds: bool, graph: list[Shard]) -> beam.PTransform:
+    from pipelines.mine.pair_transform import Mine, MineAll
+
+    return MineAll(Mine(settings, rounds), graph)
+
+
 def _mine_here(settings: MineSettings) -> None:
     """What `Mine` does, in this process."""
     plan = make_plan(settings)
-    shards = _shards_to_score(plan)
-    for step in (_means, _propose):
+    shards = shards_to_score(plan)
+    for step in (means, propose):
         for shard in shards:
             step(shard, plan)
-    proposed = (edges for shard in shards for edges in _retrieved(shard, plan))
-    selected = _select(plan, proposed, settings.retrieval != Retrieval.max)
+    proposed = (edges for shard in shards for edges in retrieved(shard, plan))
+    selected = threshold(plan, proposed, settings.retrieval != Retrieval.max)
+    filtered = [done for group in _output_groups(selected, plan) for done in _filter_group(selected, plan, group)]
+    complete([write(item, plan) for item in outputs(filtered, plan, selected)], plan)
+
+
+def _output_groups(selected: Selected, plan: MinePlan) -> list[list[int]]:
+    """The output shards that are missing, as many at a time as their texts fit in memory."""
+    if plan.complete:
+        return []
+    rows = plan.settings.rows_per_shard
+    pair_bytes = 2 * sum(mean_text_bytes(texts) for texts in (plan.source_texts, plan.target_texts))
+    at_once = max(1, int(plan.settings.text_memory // (rows * max(pair_bytes, 1))))
+    missing = missing_outputs(plan.work, selected.kept, rows)
+    return [missing[first : first + at_once] for first in range(0, len(missing), at_once)]
+
+
+def _filter_group(selected: Selected, plan: MinePlan, group: Sequence[int]) -> list[Filtered]:
     by_output: dict[int, list[OutputPart]] = {}
-    for item in _cut(selected, plan):
-        parts = _fetch(item, plan) if isinstance(item, TextRequest) else [item.value]
-        for number, part in parts:
+    for item in cut(selected, plan, group):
+        for number, part in fetch(item, plan) if isinstance(item, TextRequest) else [item]:
             by_output.setdefault(number, []).append(part)
-    filtered = [_filter(item, plan) for item in sorted(by_output.items())]
-    _complete([_write(item, plan) for item in _outputs(filtered, plan, selected)], plan)
+    return [filter_output(item, plan) for item in sorted(by_output.items())]
 
 
-class MineAll(beam.PTransform):
-    """`Mine` of a complete graph, as the root of a pipeline."""
-
-    def __init__(self, transform: Mine, shards: list[Shard]) -> None:
-        super().__init__()
-        self.transform, self.shards = transform, shards
-
-    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
-        return pbegin | "Shards" >> beam.Create(self.shards) | "Mine" >> self.transform
-
-
-def _make_plan(ready: int, settings: MineSettings) -> MinePlan:
-    return make_plan(settings)
-
-
-def _shards_to_score(plan: MinePlan) -> list[GraphShard]:
+def shards_to_score(plan: MinePlan) -> list[GraphShard]:
     done = plan.complete or read_model(selection_url(plan.work), Selected) is not None
     return [] if done else plan.graph_shards
 
 
-def _means(shard: GraphShard, plan: MinePlan) -> GraphShard:
+def means(shard: GraphShard, plan: MinePlan) -> GraphShard:
     return write_means(plan.work, shard)
 
 
-def _propose(shard: GraphShard, plan: MinePlan) -> GraphShard:
+def propose(shard: GraphShard, plan: MinePlan) -> GraphShard:
     if plan.settings.rescore is not None:  # every candidate is scored, by one worker
         return shard
     return write_proposals(plan.work, shard, plan.sides, plan.settings.margin)
 
 
-def _retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
+def retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
     """The edges of a shard that the kind of retrieval keeps or puts to the matching; each edge comes from one shard."""
     if plan.settings.rescore is not None:
         if shard == plan.graph_shards[0]:
@@ -207,7 +133,7 @@ def _retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
         yield edges
 
 
-def _select(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
+def threshold(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
     if plan.complete:
         return Selected(rows=0, kept=0, threshold=0.0)
     done = read_model(selection_url(plan.work), Selected)
@@ -220,26 +146,28 @@ def _select(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Sele
     return select(plan.work, edges, settings.source, settings.target, settings.threshold, rescored=rescored)
 
 
-def _cut(selected: Selected, plan: MinePlan) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:
+def cut(
+    selected: Selected, plan: MinePlan, wanted: Sequence[int] | None = None
+) -> Iterator[TextRequest | tuple[int, OutputPart]]:
     """Which sentence shard owes which texts to which output shard, for the output shards that are not there."""
     if plan.complete:
         return
     edges = read_array(plan.work.scratch("selected.npy"))
     rows = plan.settings.rows_per_shard
-    for item in cut_selection(plan.work, edges, plan.source_texts, plan.target_texts, rows):
-        yield item if isinstance(item, TextRequest) else beam.pvalue.TaggedOutput("parts", item)
+    outputs = missing_outputs(plan.work, len(edges), rows) if wanted is None else wanted
+    yield from cut_selection(edges, plan.source_texts, plan.target_texts, rows, outputs)
 
 
-def _fetch(request: TextRequest, plan: MinePlan) -> Iterator[tuple[int, OutputPart]]:
+def fetch(request: TextRequest, plan: MinePlan) -> Iterator[tuple[int, OutputPart]]:
     return fetch_texts(request, plan.settings.rows_per_shard)
 
 
-def _filter(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Filtered:
+def filter_output(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Filtered:
     number, parts = item
     return filter_shard(plan.work, number, list(parts), plan.settings.filters, *plan.languages)
 
 
-def _outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> Iterator[tuple[Filtered, np.ndarray]]:
+def outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> Iterator[tuple[Filtered, np.ndarray]]:
     """Every output shard, those of an earlier run too, with the rows that repeat a target too often."""
     if plan.complete:
         return
@@ -255,13 +183,11 @@ def _outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> It
     yield from zip(notes, dropped, strict=True)
 
 
-def _write(item: tuple[Filtered, np.ndarray], plan: MinePlan) -> Shard:
-    shard = write_pair_shard(plan.work, *item)
-    Metrics.counter(NAMESPACE, "pairs").inc(shard.rows)
-    return shard
+def write(item: tuple[Filtered, np.ndarray], plan: MinePlan) -> Shard:
+    return write_pair_shard(plan.work, *item)
 
 
-def _complete(shards: list[Shard], plan: MinePlan) -> list[Shard]:
+def complete(shards: list[Shard], plan: MinePlan) -> list[Shard]:
     if is_complete(plan.work.url):
         return open_dataset(plan.work.url, "pairs").shards
     selected = read_model(selection_url(plan.work), Selected)

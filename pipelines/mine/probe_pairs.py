@@ -13,8 +13,8 @@ from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import ProbeRows, distinct, plan_probes, planted_rows
 from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Input, Request, Shard, file_input, open_dataset
-from pipelines.datasets.sentences import SCHEMA, constant, read_shard, write_shard
-from pipelines.datasets.work import begin, new_name
+from pipelines.datasets.sentences import SCHEMA, UNKNOWN_LANGUAGE, constant, read_shard, write_shard
+from pipelines.datasets.work import begin, new_name, place_for
 from pipelines.prepare.parts import CLEANING
 
 
@@ -31,10 +31,10 @@ def read_seed_pairs(url: str) -> list[tuple[str, str]]:
 
 
 class ProbeSide(NamedTuple):
-    """Where the probes of one side go: behind this corpus, as a dataset in this folder."""
+    """Where the probes of one side go: behind this corpus, as a dataset in this folder, or beside it if it is taken."""
 
     corpus: Dataset
-    lang: str
+    lang: str | None
     out: str
 
 
@@ -59,7 +59,8 @@ def write_probes(origin: Input, side: ProbeSide, number: int, rows: NDArray[np.i
     first, count = side.corpus.rows, len(rows)
     configuration = {"read": {"lang": side.lang}, "first_id": first, "side": number}
     inputs = [origin, side.corpus.as_input(CORPUS, side.out)]
-    work = begin(side.out, Request(kind="sentences", configuration=configuration, inputs=inputs))
+    request = Request(kind="sentences", configuration=configuration, inputs=inputs)
+    work = begin(place_for(side.out, request), request)
     if isinstance(work, Dataset):
         return work
     columns = [
@@ -67,7 +68,7 @@ def write_probes(origin: Input, side: ProbeSide, number: int, rows: NDArray[np.i
         constant(origin.name, count),
         pa.array(rows + 1),
         pa.nulls(count, pa.string()),
-        constant(side.lang, count),
+        constant(side.lang or UNKNOWN_LANGUAGE, count),
         pa.array([texts[row] for row in rows.tolist()], pa.string()),
     ]
     name = new_name(0, "parquet")

@@ -13,13 +13,12 @@ import xxhash
 from encoder.checkpoint import FINGERPRINT
 from encoder.inference import Encoder
 from mining.errors import InputError
-from mining.neighbours import Graph, Neighbours
 from mining.paths import exists, open_url
-from mining.retrieval import Edges, Retrieval, retrieve
+from mining.retrieval import Retrieval, retrieve
 from mining.scoring.classifier import ABOUT, FOLDER, load_classifier
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
-from pipelines.mine.edges import EDGE, GraphShard, write_array
+from pipelines.mine.edges import as_edges, whole_graph, write_array
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.mine_settings import JobSettings, RescoreSettings
 from pipelines.mine.rescoring import SideTexts, rescored_candidates
@@ -83,10 +82,10 @@ def rescored_edges(plan: MinePlan) -> np.ndarray:
     """
     settings = plan.settings.rescore
     assert settings is not None
-    graph = Graph(_neighbours(plan.sides.forward), _neighbours(plan.sides.backward))
+    graph = whole_graph(plan.sides)
     if plan.settings.threshold.precision is not None:
         by_margin = retrieve(graph, Retrieval.max, plan.settings.margin)
-        write_array(margins_url(plan.work), _as_edges(by_margin))
+        write_array(margins_url(plan.work), as_edges(by_margin))
     source, target = (
         SideTexts(_texts(urls), lang)
         for urls, lang in zip((plan.settings.source, plan.settings.target), plan.languages, strict=True)
@@ -94,24 +93,7 @@ def rescored_edges(plan: MinePlan) -> np.ndarray:
     classifier = load_classifier(settings.classifier)
     found = rescored_candidates(graph, source, target, Encoder.load(settings.encoder), classifier)
     ends = [open_dataset(urls[0], "sentences").rows for urls in (plan.settings.source, plan.settings.target)]
-    return _as_edges(found.take((found.source < ends[0]) & (found.target < ends[1])))
-
-
-def _as_edges(found: Edges) -> np.ndarray:
-    edges = np.zeros(len(found), EDGE)
-    edges["source"], edges["target"], edges["score"] = found.source, found.target, found.scores
-    edges["cosine"], edges["directions"] = found.cosines, found.directions
-    return edges
-
-
-def _neighbours(shards: list[GraphShard]) -> Neighbours:
-    """One direction whole; rows that the graph leaves out have no neighbours."""
-    whole: Neighbours | None = None
-    for shard in shards:
-        ids, part = shard.read()
-        whole = whole or Neighbours.none(shards[-1].end, part.ids.shape[1])
-        whole.ids[ids], whole.scores[ids] = part.ids, part.scores
-    return whole or Neighbours.none(0, 1)
+    return as_edges(found.take((found.source < ends[0]) & (found.target < ends[1])))
 
 
 def _texts(urls: list[str]) -> list[str]:

@@ -8,11 +8,10 @@ import numpy as np
 
 from encoder import default
 from mining.errors import InputError
-from mining.probes import plan_probes
+from mining.probes import FEWEST_PAIRS, plan_vectors
 from pipelines.datasets.manifest import SEED, Dataset, Input
-from pipelines.embed.given_vectors import store_vectors
-from pipelines.embed.vector_stage import EmbedSettings, EncoderFacts
-from pipelines.mine.job_defaults import FEWEST
+from pipelines.embed.given_vectors import GivenVectors, store_vectors
+from pipelines.embed.vector_shards import EncoderFacts
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 
 
@@ -24,23 +23,19 @@ class ShippedProbes(NamedTuple):
 
 
 def add_shipped_probes(
-    source: ProbeSide, target: ProbeSide, facts: EncoderFacts, embed: EmbedSettings
+    source: ProbeSide, target: ProbeSide, facts: EncoderFacts, dtype: str
 ) -> tuple[ShippedProbes, ShippedProbes]:
     """Add the probe vectors of the default encoder for these two languages; another encoder is refused."""
+    assert source.lang is not None and target.lang is not None, "the languages of a corpus are known"
     probes = default.probes(source.lang, target.lang, encoder=facts.fingerprint)
-    count = len(probes.source)
-    if count < FEWEST:
-        raise InputError(
-            f"{default.card().name} brings {count} probe pairs for {source.lang}-{target.lang}, too few to estimate a "
-            "precision; give --seed-pairs"
-        )
-    plan = plan_probes(count)
-    origin = Input(role=SEED, name=f"probe vectors of {default.card().name}", fingerprint=default.probes_fingerprint())
+    vectors = np.asarray(probes.source), np.asarray(probes.target)
+    name, pair = default.card().name, f"{source.lang}-{target.lang}"
+    if len(vectors[0]) < FEWEST_PAIRS:
+        raise InputError(f"{name} brings {len(vectors[0])} probe pairs for {pair}, too few; give --seed-pairs")
+    rows_of = plan_vectors(*vectors)
+    origin = Input(role=SEED, name=f"probe vectors of {name}", fingerprint=default.probes_fingerprint())
     added = []
-    for number, (side, rows, vectors) in enumerate(
-        ((source, plan.sources(), probes.source), (target, plan.targets(), probes.target))
-    ):
-        sentences = write_probes(origin, side, number, rows, [""] * count)
-        request = embed.model_copy(update={"sentences": sentences.url, "out": f"{sentences.url}-vectors"})
-        added.append(ShippedProbes(sentences, store_vectors(request, facts, np.asarray(vectors)[rows])))
+    for number, (side, rows, stored) in enumerate(zip((source, target), rows_of, vectors, strict=True)):
+        sentences = write_probes(origin, side, number, rows, [""] * len(stored))
+        added.append(ShippedProbes(sentences, store_vectors(sentences, GivenVectors(stored, rows), facts, dtype)))
     return added[0], added[1]

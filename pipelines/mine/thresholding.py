@@ -14,7 +14,7 @@ from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
 from mining.threshold import Curve, fixed, top_n, tune_on_gold
 from pipelines.datasets.manifest import open_dataset, write_model
-from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.sentences import ALSO, read_shard
 from pipelines.datasets.work import Work
 from pipelines.mine.edges import read_array, write_array
 from pipelines.mine.mine_settings import ThresholdSettings
@@ -112,7 +112,8 @@ def _chosen(edges: np.ndarray, source: list[str], target: list[str], settings: T
             "recall": tuned.recall,
             "f1": tuned.f1,
         }
-        return _Found(fixed(scores, tuned.threshold), about, tuned.curve)
+        warning = "" if tuned.f1 else "none of the gold pairs was found"
+        return _Found(fixed(scores, tuned.threshold), about, tuned.curve, warning)
     if settings.at_least is None:
         return _Found(np.ones(len(edges), bool), {"threshold": None})
     return _Found(fixed(scores, settings.at_least), {"threshold": settings.at_least})
@@ -172,13 +173,19 @@ def gold_ids(url: str, source: str, target: str) -> np.ndarray:
 
 
 def _ids(dataset_url: str, names: list[str]) -> np.ndarray:
-    """The sentence that each name stands for, -1 where there is none."""
+    """The sentence that each name stands for, -1 where there is none: all by document id, or else by text first."""
     dataset = open_dataset(dataset_url, "sentences")
     wanted = pa.array(names, pa.string())
-    found: dict[str, int] = {}
+    by_ref: dict[str, int] = {}
+    by_text: dict[str, int] = {}
     for shard in dataset.shards:
-        table = read_shard(dataset.shard_url(shard), ["id", "ref", "text"])
-        for column in ("text", "ref"):
+        table = read_shard(dataset.shard_url(shard), ["id", "ref", "text", ALSO.name])
+        for column, found in (("text", by_text), ("ref", by_ref)):
             hits = table.filter(pc.is_in(table[column], wanted))
             found |= dict(zip(hits[column].to_pylist(), hits["id"].to_pylist(), strict=True))
+        if ALSO.name in table.column_names:  # a repeated line is named by its number, too
+            owners = table["id"].take(pc.list_parent_indices(table[ALSO.name]))
+            lines = pc.list_flatten(table[ALSO.name]).cast(pa.string())
+            by_ref |= dict(zip(lines.to_pylist(), owners.to_pylist(), strict=True))
+    found = by_text | by_ref if all(name in by_ref for name in names) else by_ref | by_text
     return np.array([found.get(name, -1) for name in names], np.int64)

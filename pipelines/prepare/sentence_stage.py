@@ -201,7 +201,7 @@ def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: b
     with work.alone():
         plan = make_plan(settings, work)
         run(
-            MakeSentences(settings, work, plan),
+            partial(MakeSentences, settings, work, plan),
             runner or RunnerSettings(),
             workers=plan.workers,
             watch=None if quiet else _watch(work, plan),

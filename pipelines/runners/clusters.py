@@ -6,16 +6,16 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.portability.api import beam_runner_api_pb2
-from apache_beam.transforms.environments import DockerEnvironment
 from pydantic import BaseModel, ConfigDict, Field
 
 from mining.errors import InputError
 from mining.paths import local_path
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+    from apache_beam.portability.api import beam_runner_api_pb2
 
 
 class PortableSettings(BaseModel):
@@ -148,6 +148,9 @@ ClusterSettings = FlinkSettings | SparkSettings | DataflowSettings
 
 def run_on_cluster(transform: beam.PTransform, settings: ClusterSettings) -> None:
     """Run a root transform to its end."""
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
+
     flags = settings.flags()
     if isinstance(settings, DataflowSettings):
         _require_gcp()
@@ -185,6 +188,10 @@ def _require_answer(endpoint: str) -> None:
 
 def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:
     """The pipeline as it is sent to Dataflow, to look at without an account."""
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.transforms.environments import DockerEnvironment
+
     settings.require_complete()
     pipeline = beam.Pipeline(options=PipelineOptions([]))
     pipeline | transform

@@ -19,15 +19,12 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonEnvironment, SubprocessSDKEnvironment
 
 from mining.errors import InputError
+from mining.threads import core_count
 from pipelines.runners.processes import child_environment
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 # `exec`, because Beam starts workers through a shell, and they must see when we are gone.
 _WORKER = f"exec {shlex.quote(sys.executable)} -m pipelines.runners.worker"
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_local(transform: beam.PTransform, processes: int) -> None:
@@ -44,7 +41,7 @@ def run_local(transform: beam.PTransform, processes: int) -> None:
     runner = FnApiRunner(SubprocessSDKEnvironment.from_command_string(_WORKER))
     with (
         _quiet(),
-        _environment(cores() // processes),
+        _environment(core_count() // processes),
         _Workers(),
         beam.Pipeline(runner=runner, options=options) as pipeline,
     ):

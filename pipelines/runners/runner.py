@@ -6,17 +6,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import apache_beam as beam
 from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.settings import apply_override, load_settings, validate_settings
 from mining import errors
 from mining.errors import InputError
+from mining.threads import core_count
 from pipelines.runners.clusters import ClusterSettings, DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
-from pipelines.runners.local import cores, run_local
 from pipelines.runners.progress import Watch, shown
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 # A worker's exception comes back as text.
 _INPUT_ERROR = re.compile(r"\bmining\.errors\.(\w+): (.+?)(?: \[while running '|\\n|\n|$)")
@@ -75,7 +77,7 @@ def require_reachable(runner: Runner | None, urls: Iterable[str]) -> None:
 
 
 def run(
-    transform: beam.PTransform,
+    transform: Callable[[], beam.PTransform],
     settings: Runner,
     *,
     workers: int,
@@ -85,17 +87,20 @@ def run(
     """Run a root transform to its end; more than `workers` local workers would not pay for their start.
 
     One local process needs no engine, whose start takes longer than a small stage: it calls `here`, which does the
-    same, if there is one. An `InputError` on a worker is raised as it was there; anything else stays a Beam error.
+    same, if there is one, and then Beam is not imported. An `InputError` on a worker is raised as it was there;
+    anything else stays a Beam error.
     """
     with shown(watch), _as_sentences():
         if not isinstance(settings, RunnerSettings):
-            run_on_cluster(transform, settings)
+            run_on_cluster(transform(), settings)
             return
-        processes = settings.processes or max(min(cores(), workers), 1)
+        processes = settings.processes or max(min(core_count(), workers), 1)
         if processes == 1 and here is not None:
             here()
         else:
-            run_local(transform, processes)
+            from pipelines.runners.local import run_local
+
+            run_local(transform(), processes)
 
 
 @contextmanager

@@ -1,17 +1,15 @@
 import re
 import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mining import approximate, knn
 from mining.approximate import approximate_graph, import_faiss, plan_index
 from mining.errors import InputError
-from mining.knn import Checkpoint, knn_graph
+from mining.knn import knn_graph
 from mining.top_k import MISSING
 from mining.vectors import from_array
 
@@ -49,31 +47,6 @@ def test_small_sides(rows: int, columns: int) -> None:
     exact = knn_graph(x, y, 4)
     np.testing.assert_array_equal(result.graph.forward.ids, exact.forward.ids)
     np.testing.assert_array_equal(result.graph.backward.ids, exact.backward.ids)
-
-
-@pytest.mark.parametrize("killed_at", [2, 5])  # in the forward direction, and in the backward one
-def test_a_killed_search_continues(killed_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(approximate, "_BATCH", 300)
-    x, y = from_array(vectors(1000)), from_array(vectors(700))
-    whole = approximate_graph(x, y, 4, threads=1)
-    batches: list[float] = []
-
-    def report(work: float) -> None:
-        batches.append(work)
-        if len(batches) == killed_at:
-            raise KeyboardInterrupt
-
-    checkpoint = Checkpoint(tmp_path / "state.npz", x, y, 4, "approximate")
-    with pytest.raises(KeyboardInterrupt):
-        approximate_graph(x, y, 4, threads=1, report=report, checkpoint=checkpoint)
-    again = approximate_graph(x, y, 4, threads=1, report=report, checkpoint=checkpoint)
-    assert len(batches) == killed_at + 7 - (killed_at - 1), "four batches and three, none twice but the one killed in"
-    assert again.forward == whole.forward
-    assert again.backward == whole.backward
-    for found, expected in zip(again.graph, whole.graph, strict=True):
-        np.testing.assert_array_equal(found.ids, expected.ids)
-        np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_excluded_rows_take_no_part() -> None:

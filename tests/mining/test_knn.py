@@ -1,6 +1,7 @@
 """The one-pass graph against brute force, for any shape, precision, block size, thread count and engine."""
 
-from pathlib import Path
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from mining import knn
 from mining.cell import knn_cell
 from mining.errors import InputError
-from mining.knn import Checkpoint, choose_device, knn_graph, plan_cells
+from mining.knn import choose_device, knn_graph, plan_cells
 from mining.neighbours import Graph, Neighbours, merge
 from mining.proposals import Blocks
 from mining.threads import thread_pool
@@ -146,70 +147,27 @@ def _one_row(entries: dict[int, int], k: int) -> Neighbours:
     return row
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_of_any_plan_merge_into_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     x, y = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((400, 8)).astype(np.float32)
-    source, target = from_array(x), from_array(y)
-    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(100, 100, Blocks(64, 64)))
-    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
-    calls = []
-
-    def dies_in_the_sixth_cell(*args, **kwargs):  # type: ignore[no-untyped-def]
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return knn_cell(*args, **kwargs)
-
-    monkeypatch.setattr(knn, "knn_cell", dies_in_the_sixth_cell)
-    checkpoint = Checkpoint(tmp_path / "state.npz", source, target, 4)
-    with pytest.raises(KeyboardInterrupt):
-        knn_graph(source, target, 4, checkpoint=checkpoint)
-    graph = knn_graph(source, target, 4, checkpoint=checkpoint)
-    assert len(calls) == 6 + 12 - 5, "the five finished cells are not done again"
-    assert_exact(graph, x, y, 4)
+    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(100, 70, Blocks(64, 64)))
+    assert_exact(knn_graph(from_array(x), from_array(y), 4), x, y, 4)
 
 
-def test_a_checkpoint_of_other_vectors_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
-    rng = np.random.default_rng(6)
-    x, y = rng.standard_normal((30, 8)).astype(np.float32), rng.standard_normal((40, 8)).astype(np.float32)
-    checkpoint = Checkpoint(tmp_path / "state.npz", from_array(x), from_array(y), 4)
-    knn_graph(from_array(x), from_array(y), 4, checkpoint=checkpoint)
-    other = from_array(x[::-1].copy())
-    assert Checkpoint(tmp_path / "state.npz", other, from_array(y), 4).load() is None
-    assert checkpoint.load() is not None
-
-
-def test_a_checkpoint_is_left_when_it_is_damaged_or_too_large_for_the_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
-    rng = np.random.default_rng(7)
-    x, y = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((400, 8)).astype(np.float32)
-    state = tmp_path / "state.npz"
-    panels: list[int] = []
-
-    def counted(source, target, *args, **kwargs):  # type: ignore[no-untyped-def]
-        panels.append(len(target))
-        return knn_cell(source, target, *args, **kwargs)
-
-    monkeypatch.setattr(knn, "knn_cell", counted)
-    for size, cells in ((200, [200, 200]), (100, [100] * 4), (200, [])):
-        panels.clear()
-        monkeypatch.setattr(knn, "plan_cells", lambda *_, size=size: knn.Plan(300, size, Blocks(64, 64)))
-        graph = knn_graph(
-            from_array(x), from_array(y), 4, checkpoint=Checkpoint(state, from_array(x), from_array(y), 4)
-        )
-        assert_exact(graph, x, y, 4)
-        assert panels == cells
-    for damage in (b"", b"garbage", state.read_bytes()[:-200]):
-        state.write_bytes(damage)
-        assert Checkpoint(state, from_array(x), from_array(y), 4).load() is None
-
-
-def test_a_checkpoint_of_mirrored_vectors_is_another(tmp_path: Path) -> None:
-    x = np.random.default_rng(8).standard_normal((30, 8)).astype(np.float32)
-    assert knn.fingerprint(from_array(x)) != knn.fingerprint(from_array(-x))
+@pytest.mark.parametrize("little", [True, False])
+def test_torch_is_loaded_for_large_cells_only(little: bool) -> None:
+    program = f"""
+import sys, numpy as np
+from mining import proposals
+from mining.knn import choose_device, knn_graph
+from mining.vectors import from_array
+proposals._LITTLE_WORK = 1e9 if {little} else 0
+x = from_array(np.eye(8, dtype=np.float32))
+assert choose_device("auto", little={little}) == "cpu"
+assert (knn_graph(x, x, 1).forward.ids[:, 0] == np.arange(8)).all()
+sys.exit("torch" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program]).returncode == (not little)
 
 
 def test_vectors_that_do_not_fit_are_refused() -> None:
@@ -226,7 +184,7 @@ def test_the_plan_keeps_its_buffers_under_the_budget(memory: int) -> None:
 
 
 def test_a_budget_that_is_too_small_says_so() -> None:
-    with pytest.raises(InputError, match="raise --memory"):
+    with pytest.raises(InputError, match=r"raise --memory to 1\d{3}MiB"):
         plan_cells(10_000_000, 10_000_000, 1024, 4, 100 << 20, threads=2)
 
 

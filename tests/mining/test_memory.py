@@ -9,8 +9,11 @@ import pytest
 
 PROGRAM = """
 import sys
+from mining import proposals
 from mining.knn import knn_graph
 from mining.vectors import open_vectors
+
+proposals._LITTLE_WORK = 0  # torch is loaded before memory is counted
 
 def resident(name):
     with open("/proc/self/status") as status:

@@ -19,7 +19,7 @@ def test_plan_uses_every_seed_pair_once_and_repeats_itself() -> None:
 
 def test_rows_of_appended_probes() -> None:
     plan = plan_probes(100)
-    rows = plan.rows(1000, 2000)
+    rows = planted_rows(plan.sources(), plan.targets(), 1000, 2000)
     sources, targets = plan.sources(), plan.targets()
     for source, target in rows.full:
         assert sources[source - 1000] == targets[target - 2000]
@@ -37,7 +37,7 @@ def test_too_few() -> None:
 
 def test_every_match_goes_where_it_belongs() -> None:
     plan = plan_probes(80)  # 40 whole, 20 sources, 20 targets
-    rows = plan.rows(10, 10)
+    rows = planted_rows(plan.sources(), plan.targets(), 10, 10)
     matches = {
         (0, 0): 0.1,  # corpus with corpus
         (10, 10): 0.2,  # a full pair found
@@ -60,7 +60,9 @@ def test_every_match_goes_where_it_belongs() -> None:
 
 def test_rows_outside() -> None:
     with pytest.raises(ValueError, match="outside"):
-        gather(np.array([0]), np.array([0]), np.array([1.0]), 20, 20, plan_probes(80).rows(10, 10))
+        plan = plan_probes(80)
+        rows = planted_rows(plan.sources(), plan.targets(), 10, 10)
+        gather(np.array([0]), np.array([0]), np.array([1.0]), 20, 20, rows)
 
 
 def test_repeated_sentences_count_once() -> None:
@@ -68,10 +70,9 @@ def test_repeated_sentences_count_once() -> None:
 
 
 def test_a_plan_is_read_back_from_its_pair_numbers() -> None:
-    plan = plan_probes(100)
-    read, drawn = planted_rows(plan.sources(), plan.targets(), 1000, 2000), plan.rows(1000, 2000)
-    for ours, theirs in zip(read, drawn, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    rows = planted_rows(np.array([2, 7, 4, 9]), np.array([2, 7, 5]), 10, 20)
+    assert rows.full.tolist() == [[10, 20], [11, 21]]
+    assert (rows.source_only.tolist(), rows.target_only.tolist()) == ([12, 13], [22])
 
 
 def test_vectors_without_text_are_planted() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mining import cell
+from mining import proposals, quantised
 from mining.bytewise import round_rows
 from mining.cell import knn_cell
 from mining.neighbours import Graph
@@ -38,7 +38,7 @@ def drawn(kind: str, dim: int, dtype: type = np.float32) -> tuple[np.ndarray, np
 
 def float32_graph(source: Vectors, target: Vectors, k: int, pool: Threads, monkeypatch: pytest.MonkeyPatch) -> Graph:
     with monkeypatch.context() as patch:
-        patch.setattr(cell, "int8_is_fast", lambda: False)
+        patch.setattr(quantised, "int8_is_fast", lambda: False)
         return knn_cell(source, target, k, pool=pool)
 
 
@@ -66,14 +66,14 @@ def test_equals_float32_products(
     kind: str, dim: int, k: int, dtype: type, blocks: Blocks, pool: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, y = (from_array(rows) for rows in drawn(kind, dim, dtype))
-    found = quantised_cell(x, y, k, blocks, pool, lambda multiply_adds: None)
+    found = quantised_cell(x, y, k, blocks, pool)
     assert_same(found, float32_graph(x, y, k, pool, monkeypatch))
 
 
 def test_rows_kept_out_take_no_part(pool: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = drawn("pairs", 96)
     source, target = from_array(x).excluding(np.arange(0, ROWS, 50)), from_array(y).excluding(np.arange(5, 100))
-    found = quantised_cell(source, target, 4, Blocks(500, 900), pool, lambda multiply_adds: None)
+    found = quantised_cell(source, target, 4, Blocks(500, 900), pool)
     assert_same(found, float32_graph(source, target, 4, pool, monkeypatch))
 
 
@@ -87,14 +87,10 @@ def test_vectors_that_round_badly_fall_back(trouble: str, pool: Threads, monkeyp
     else:
         x[:], y[:] = x[0], x[0]
     source, target = from_array(x), from_array(y)
-    done: list[float] = []
-    assert quantised_cell(source, target, 4, Blocks(), pool, done.append) is None
-    assert sum(done) == 0  # what was multiplied in vain is taken back from the progress
-    monkeypatch.setattr(cell, "int8_is_fast", lambda: True)
-    assert_same(
-        knn_cell(source, target, 4, pool=pool, report=done.append), float32_graph(source, target, 4, pool, monkeypatch)
-    )
-    assert sum(done) == float(ROWS) * COLUMNS * 64
+    assert quantised_cell(source, target, 4, Blocks(), pool) is None
+    monkeypatch.setattr(proposals, "_LITTLE_WORK", 0)
+    monkeypatch.setattr(quantised, "int8_is_fast", lambda: True)
+    assert_same(knn_cell(source, target, 4, pool=pool), float32_graph(source, target, 4, pool, monkeypatch))
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,6 +117,6 @@ def test_half_floats_are_widened_exactly(pool: Threads) -> None:
     x, y = drawn("pairs", 96)
     tiny = np.float16(3e-6)
     x, y = (x * tiny).astype(np.float16), (y * tiny).astype(np.float16)
-    found = quantised_cell(from_array(x), from_array(y), 4, Blocks(), pool, lambda multiply_adds: None)
+    found = quantised_cell(from_array(x), from_array(y), 4, Blocks(), pool)
     wide = from_array(x.astype(np.float32)), from_array(y.astype(np.float32))
     assert_same(found, knn_cell(*wide, 4, pool=pool))

@@ -1,9 +1,9 @@
 """`twinlode mine-vectors` as a user runs it."""
 
 import gzip
-import json
+import re
+import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.core import url_to_fs
 
-from mining import knn
-from mining.neighbours import read_neighbours
-from mining.proposals import Blocks
 from mining.vectors import write_vectors
 from pipelines import cli
+from pipelines.datasets.manifest import open_dataset
+from pipelines.graph import graph_stage, grid_cells
+from pipelines.review.review_session import Session
 from tests.mining.oracle import laser_pairs
 
 ROWS, COLUMNS, DIM, TRUE = 300, 420, 24, 150
@@ -73,15 +73,16 @@ def test_the_pairs_are_lasers(
     found = read_tsv(corpus.folder / "pairs.tsv")
     assert {pair[1:] for pair in found} == expected
     assert [score for score, *_ in found] == sorted((score for score, *_ in found), reverse=True)
-    assert f"{len(found)} -> pairs.tsv" in capsys.readouterr().out
-    assert sorted(path.name for path in corpus.folder.iterdir()) == ["a.npy", "a.txt", "b.npy", "b.txt", "pairs.tsv"]
+    assert re.search(rf"pairs in pairs.tsv\W+{len(found)}\b", capsys.readouterr().out)
+    names = sorted(path.name for path in corpus.folder.iterdir())
+    assert names == ["a.npy", "a.txt", "b.npy", "b.txt", "pairs.tsv", "pairs.work"]
 
 
 def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus.text("gold", [f"{i + 1}\t{i + 1}" for i in range(TRUE)])
     assert run(monkeypatch, corpus.options(gold="gold", out="gold.tsv", curve="curve.tsv")) == 0
     header, *points = (corpus.folder / "curve.tsv").read_text().splitlines()
-    assert header == "threshold\tprecision\trecall\tf1\tkept"
+    assert header == "threshold\tprecision\trecall\tkept"
     assert len(points) > TRUE
     tuned = read_tsv(corpus.folder / "gold.tsv")
     right = sum(source.split()[1] == target.split()[1] for _, source, target in tuned)
@@ -140,20 +141,75 @@ def test_a_name_in_brackets_is_printed(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, corpus.options(out="[red]x.tsv")) == 0
-    assert "-> [red]x.tsv" in capsys.readouterr().out
+    assert "pairs in [red]x.tsv" in capsys.readouterr().out
 
 
 def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus.a[7] = corpus.a[200] = corpus.a[3]
     corpus.text("a.txt", corpus.a)
-    assert run(monkeypatch, corpus.options(out="pairs.parquet", candidates="all.parquet", save_graph="graph")) == 0
+    assert run(monkeypatch, corpus.options(out="pairs.parquet", candidates="all.parquet", work="work")) == 0
     rows = pq.read_table(corpus.folder / "pairs.parquet").to_pylist()
     same = [row for row in rows if row["src_text"] == corpus.a[3]]
     assert [(row["src_line"], row["src_also"]) for row in same] == [(4, [8, 201])]
     assert {row["directions"] for row in pq.read_table(corpus.folder / "all.parquet").to_pylist()} == {"f", "b", "fb"}
-    _, forward, about = read_neighbours(str(corpus.folder / "graph" / "forward.parquet"))
-    assert forward.ids.shape == (ROWS, 4)
-    assert about["search"] == "exact (cpu)"
+    source = open_dataset("work/src", "sentences")
+    assert (source.rows, source.manifest.counters.dropped) == (ROWS - 2, {"repeated": 2})
+    graph = open_dataset("work/graph", "graph")
+    assert [shard.rows for shard in graph.shards] == [ROWS - 2, COLUMNS]
+    assert graph.manifest.request.configuration == {"k": 4, "search": "exact"}
+
+
+def test_gold_may_name_any_line_of_a_repeated_sentence(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus.a[200] = corpus.a[3]
+    corpus.text("a.txt", corpus.a)
+    recalls = []
+    for name, line in (("first", 4), ("again", 201)):
+        corpus.text(name, [f"{line}\t4"])
+        assert run(monkeypatch, corpus.options(gold=name, out=f"{name}.tsv", work="work")) == 0
+        recalls.append((corpus.folder / f"{name}.tsv").read_text())
+    assert recalls[0] == recalls[1] != ""
+
+
+def test_report_review_and_inspect_work_on_it(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus.text("gold", [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(TRUE)])
+    assert run(monkeypatch, corpus.options(gold="gold")) == 0
+    for command in (["report", "pairs.work", "--out", "page.html"], ["inspect", "pairs.work"]):
+        monkeypatch.setattr(sys, "argv", ["twinlode", *command])
+        cli.app(command[0:], standalone_mode=False)
+    assert "quelle 1" in (corpus.folder / "page.html").read_text()
+    assert "tgt-vectors" in capsys.readouterr().out
+    session = Session("pairs.work", 20, 0.9)
+    assert len(session.sample.sampled) == 20
+
+
+def test_another_choice_reuses_the_graph_and_changed_vectors_do_not(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(monkeypatch, corpus.options()) == 0
+    graph = corpus.folder / "pairs.work" / "graph" / "manifest.json"
+    before = graph.stat().st_mtime_ns
+    assert run(monkeypatch, corpus.options(top="5")) == 0
+    assert len(read_tsv(corpus.folder / "pairs.tsv")) == 5
+    assert graph.stat().st_mtime_ns == before
+    np.save(corpus.folder / "a.npy", corpus.x[::-1])
+    assert run(monkeypatch, corpus.options()) == 0
+    expected = {(corpus.a[i], corpus.b[j]) for i, j, _ in laser_pairs(corpus.x[::-1], corpus.y, 4, "ratio", "max")}
+    assert {pair[1:] for pair in read_tsv(corpus.folder / "pairs.tsv")} == expected
+
+
+@pytest.mark.parametrize("rows", ["37", "1000"])
+def test_shards_and_mixed_types_change_no_pair(rows: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus.a[5] = ""  # a gap, so that rows are copied and not mapped
+    corpus.text("a.txt", corpus.a)
+    half = corpus.x.astype(np.float16)
+    np.save(corpus.folder / "half.npy", half)
+    np.save(corpus.folder / "wide.npy", half.astype(np.float32))
+    assert run(monkeypatch, corpus.options(src_vectors="wide.npy", out="wide.tsv")) == 0
+    assert run(monkeypatch, corpus.options(src_vectors="half.npy", out="half.tsv", rows_per_shard=rows)) == 0
+    assert (corpus.folder / "half.tsv").read_bytes() == (corpus.folder / "wide.tsv").read_bytes()
+    assert len(list((corpus.folder / "half.work" / "src").glob("*.parquet"))) == -(-(ROWS - 1) // int(rows))
 
 
 def test_moses_output_and_approximate_search(
@@ -163,8 +219,9 @@ def test_moses_output_and_approximate_search(
         format="moses", out="bitext", src_lang="de", tgt_lang="en", search="approximate", threads="1"
     )
     assert run(monkeypatch, options) == 0
-    assert "measured recall" in capsys.readouterr().out
-    assert 0.5 < json.loads((corpus.folder / "bitext.recall.json").read_text())["recall"] <= 1
+    assert "graph forward recall" in capsys.readouterr().out
+    graph = open_dataset("bitext.work/graph", "graph")
+    assert 0.5 < graph.manifest.measures["forward_recall"] <= 1
     sides = [(corpus.folder / name).read_text().splitlines() for name in ("bitext.de", "bitext.en")]
     assert len(sides[0]) == len(sides[1]) > 100
 
@@ -196,31 +253,29 @@ def test_what_a_result_does_not_rest_on_is_said(
 
 @pytest.mark.parametrize("out", ["pairs.tsv", "memory://killed/pairs.tsv"])
 def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(corpus.folder))
     assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
-    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(50, 70, Blocks(16, 16)))
-    monkeypatch.setattr(knn, "CHECKPOINT_SECONDS", 0.0)
-    whole_cell, done = knn.knn_cell, []
+    whole_cell, done = graph_stage.make_cell, []
 
     def stops_after(cells: int):  # type: ignore[no-untyped-def]
-        def cell(*args, **kwargs):  # type: ignore[no-untyped-def]
+        def cell(*args):  # type: ignore[no-untyped-def]
             if len(done) == cells:
                 raise KeyboardInterrupt
             done.append(1)
-            return whole_cell(*args, **kwargs)
+            whole_cell(*args)
 
         return cell
 
-    monkeypatch.setattr(knn, "knn_cell", stops_after(20))
-    assert run(monkeypatch, corpus.options(out=out)) == 130
+    monkeypatch.setattr(graph_stage, "make_cell", stops_after(20))
+    assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 130
     files, path = url_to_fs(out)
     assert not files.exists(path)
-    assert list(corpus.folder.glob("*unfinished*"))
-    monkeypatch.setattr(knn, "knn_cell", stops_after(1000))
-    assert run(monkeypatch, corpus.options(out=out)) == 0
-    assert len(done) == 36, "6 x 6 cells, none of them twice"
+    monkeypatch.setattr(graph_stage, "make_cell", stops_after(1000))
+    made: list[object] = []
+    exact = grid_cells.knn_graph
+    monkeypatch.setattr(grid_cells, "knn_graph", lambda *given, **more: made.append(1) or exact(*given, **more))
+    assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 0
+    assert len(made) == 30 - 20, "5 x 6 cells, none of them twice"
     assert files.cat_file(path) == (corpus.folder / "whole.tsv").read_bytes()
-    assert not list(corpus.folder.glob("*unfinished*"))
 
 
 def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
@@ -255,20 +310,21 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"out": "file/pairs.tsv"}, ["file/pairs.tsv: cannot be written"]),
         ({"out": "pairs.xyz"}, ["pairs.xyz", ".parquet, .tsv"]),
         ({"margin": "none"}, ["margin"]),
-        ({"memory": "lots"}, ["--memory lots"]),
+        ({"memory": "lots"}, ["--memory: "]),
         ({"filters": "none.yaml"}, ["none.yaml"]),
-        ({"format": "xml"}, ["--format xml"]),
+        ({"format": "xml"}, ["there is no pair format xml"]),
         ({"threshold": "1", "top": "5"}, ["only one of"]),
-        ({"target_precision": "0.9"}, ["--seed-pairs"]),
+        ({"target_precision": "0.9"}, ["a target precision and seed pairs to calibrate it with go together"]),
         ({"curve": "curve.tsv"}, ["--curve needs --gold"]),
-        ({"memory": "100kB"}, ["raise --memory"]),
-        ({"device": "foo"}, ["device", "'cuda'"]),
+        ({"memory": "100kB"}, ["--memory: Input should be greater than or equal to 1048576"]),
+        ({"memory": "2MiB"}, ["raise --memory to "]),
+        ({"device": "foo"}, ["--device: "]),
         ({"threshold": "nan"}, ["threshold"]),
-        ({"seed_pairs": "a.txt"}, ["--target-precision and --seed-pairs go together"]),
+        ({"seed_pairs": "a.txt"}, ["seed pairs to calibrate it with go together"]),
         ({"out": "pairs.tmx"}, ["pairs.tmx", "--src-lang"]),
         ({"out": "new/pairs.tsv", "candidates": "new/all.foo"}, ["new/all.foo"]),
-        ({"out": "new/pairs.tsv", "save_graph": "new/graph", "gold": "none.tsv"}, ["none.tsv: no such file"]),
-        ({"save_graph": "file"}, ["file/forward.parquet: cannot be written"]),
+        ({"out": "new/pairs.tsv", "gold": "none.tsv"}, ["none.tsv: no such file"]),
+        ({"work": "file"}, ["file is a file; a folder is needed"]),
         ({"rejected": "pairs.tsv"}, ["pairs.tsv: two outputs"]),
         ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this output would overwrite the input gold.tsv"]),
         ({"gold": "gold.tsv", "out": "link.tsv"}, ["link.tsv: this output would overwrite the input gold.tsv"]),
@@ -296,3 +352,14 @@ def test_an_unknown_option_is_refused(
 ) -> None:
     assert run(monkeypatch, [*corpus.options(), "--treshold", "1"]) == 2
     assert "No such option: --treshold" in capsys.readouterr().err
+
+
+def test_a_small_mine_imports_neither_torch_nor_beam_nor_pandas(corpus: Corpus) -> None:
+    program = f"""
+import sys
+from pipelines.cli import app
+app({["mine-vectors", *corpus.options()]!r}, standalone_mode=False)
+print(sorted({{"torch", "apache_beam", "pandas", "transformers"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -8,7 +8,7 @@ import pytest
 from encoder import Encoder
 from mining.errors import InputError
 from pipelines.datasets.sentences import read_shard
-from pipelines.embed.given_vectors import store_vectors
+from pipelines.embed.given_vectors import GivenVectors, store_vectors
 from pipelines.embed.vector_stage import EmbedSettings, embed, facts_of
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import PrepareSettings, prepare
@@ -29,11 +29,13 @@ def test_given_vectors_are_those_that_embedding_makes(tmp_path: Path) -> None:
     sentences = prepare(source)
     texts = [t for s in sentences.shards for t in read_shard(sentences.shard_url(s))["text"].to_pylist()]
     vectors = encoder.encode(texts, "en")
-    settings = EmbedSettings(sentences=sentences.url, encoder=str(tmp_path / "encoder"), out=str(tmp_path / "given"))
+    settings = EmbedSettings(sentences=sentences.url, encoder=str(tmp_path / "encoder"), out=str(tmp_path / "made"))
+    everything = np.arange(len(vectors))
     with pytest.raises(InputError, match="but the vectors given are 3 x 16"):
-        store_vectors(settings, facts_of(encoder), vectors[:3])
-    given = store_vectors(settings, facts_of(encoder), vectors)
-    made = embed(settings.model_copy(update={"out": str(tmp_path / "made")}))
+        store_vectors(sentences, GivenVectors(vectors, everything[:3]), facts_of(encoder), "float32")
+    given = store_vectors(sentences, GivenVectors(vectors, everything), facts_of(encoder), "float32")
+    made = embed(settings)
     assert given.fingerprint == made.fingerprint
     assert [shard.digest for shard in given.shards] == [shard.digest for shard in made.shards]
-    assert store_vectors(settings, facts_of(encoder), np.array(vectors)) == given
+    mirrored = GivenVectors(vectors[::-1], everything[::-1])
+    assert store_vectors(sentences, mirrored, facts_of(encoder), "float32") == given

@@ -9,6 +9,7 @@ from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.top_k import MISSING
 from mining.vectors import Vectors, open_vectors, write_vectors
+from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.grid_cells import Cell, VectorShard, make_cell, merge_cells, sampled_rows
 
 K = 3
@@ -35,9 +36,9 @@ def whole(shards: list[VectorShard]) -> Vectors:
 
 def merged(folder: Path, source: list[VectorShard], target: list[VectorShard], search: str) -> tuple[list, list]:
     """Neighbours and recalls of every source shard, and of every target shard."""
-    grid = [[Cell(str(folder), one, other) for other in target] for one in source]
+    grid = [[Cell(str(folder), search == "exact", one, other) for other in target] for one in source]
     for cell in (cell for row in grid for cell in row):
-        make_cell(cell, K, search, "cpu", 1)  # type: ignore[arg-type]
+        make_cell(cell, GraphSettings(source=["x"], target=["y"], out="z", k=K, device="cpu", threads=1))
     forward = [merge_cells([cell.url for cell in row], "forward", K) for row in grid]
     backward = [merge_cells([row[place].url for row in grid], "backward", K) for place in range(len(target))]
     return forward, backward

@@ -10,7 +10,8 @@ from mining.neighbours import Neighbours, read_neighbours
 from pipelines.datasets.manifest import Dataset
 from pipelines.graph import graph_stage, partition
 from pipelines.graph.graph_settings import GraphSettings
-from pipelines.graph.graph_stage import GraphOfAll, build_graph
+from pipelines.graph.graph_stage import build_graph
+from pipelines.graph.graph_transform import GraphOfAll
 from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_side
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from encoder.models import BagSettings
 from mining.errors import InputError
-from mining.neighbours import Neighbours, write_neighbours
 from mining.pair_formats import Format, write_pairs
 from mining.vectors import write_vectors
 from pipelines.cli import app, main
@@ -44,10 +43,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_pairs(str(folder / "no.tsv"), [PAIRS.append_column("reason", pa.array(["length", "script"]))])
     write_vectors(str(folder / "v.arrow"), np.arange(3), np.ones((3, 4), np.float16), {"encoder": "abc"})
     np.save(folder / "v.npy", np.ones((3, 4), np.float32))
-    for direction in ("forward", "backward"):
-        write_neighbours(
-            str(folder / "graph" / f"{direction}.parquet"), np.arange(3), Neighbours.none(3, 2), {"search": "x"}
-        )
     _write_loop(folder / "loop")
     return folder
 
@@ -87,7 +82,6 @@ THINGS = [
     ("no.tsv", "rejected pairs (tsv)", {"rows": "2"}),
     ("v.arrow", "vectors", {"rows": "3", "dim": "4", "type": "float16", "encoder": "abc"}),
     ("v.npy", "vectors", {"rows": "3", "dim": "4", "type": "float32"}),
-    ("graph", "neighbour graph", {"forward rows": "3", "search": "x", "k": "2"}),
     ("loop", "loop", {"rounds finished": "1", "rounds": "3"}),
     ("loop/round-0", "round of a loop", {"encoder": "e0e0", "score": "50.00"}),
 ]

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from encoder import Encoder
 from encoder.models import TransformerSettings
+from mining import from_array, knn_graph, retrieve
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
+from mining.retrieval import DIRECTION_NAMES
 from pipelines.cli import app
 from pipelines.datasets import manifest
 from pipelines.datasets.locks import held
@@ -25,7 +26,7 @@ from pipelines.graph import graph_stage
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.mine import job as job_module
-from pipelines.mine import pair_stage
+from pipelines.mine import pair_search, pair_stage
 from pipelines.mine.job import JobResult, mine_corpora
 from pipelines.mine.mine_settings import JobSettings, MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine, pair_batches
@@ -63,18 +64,24 @@ def table_rows(table: pa.Table) -> list[Row]:
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-def direct(result: JobResult, asked: JobSettings, folder: Path) -> list[Row]:
-    """What `twinlode mine-vectors` finds in the same sentences, all in memory and in one piece."""
+def direct(result: JobResult, asked: JobSettings) -> list[Row]:
+    """What the functions for arrays find in the same sentences, all in memory and in one piece."""
     encoder = Encoder.load(asked.encoder)
-    arguments = ["mine-vectors", "--k", str(asked.k), "--retrieval", asked.retrieval]
-    for side, dataset in (("src", result.source), ("tgt", result.target)):
-        lines = texts(dataset)
-        (folder / f"{side}.txt").write_text("".join(f"{line}\n" for line in lines))
-        np.save(folder / f"{side}.npy", encoder.encode(lines, "en"))
-        arguments += [f"--{side}-vectors", str(folder / f"{side}.npy"), f"--{side}-text", str(folder / f"{side}.txt")]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(folder / "direct.parquet")])
-    assert done.exit_code == 0, done.output
-    return table_rows(pq.read_table(folder / "direct.parquet"))
+    lines = [texts(dataset) for dataset in (result.source, result.target)]
+    x, y = (from_array(encoder.encode(side, "en")) for side in lines)
+    found = retrieve(knn_graph(x, y, asked.k), asked.retrieval, asked.margin)
+    chosen = [
+        [side[row] for row in rows.tolist()] for side, rows in zip(lines, (found.source, found.target), strict=True)
+    ]
+    return list(
+        zip(
+            found.scores.tolist(),
+            found.cosines.tolist(),
+            *chosen,
+            DIRECTION_NAMES[found.directions].tolist(),
+            strict=True,
+        )
+    )
 
 
 @pytest.fixture(scope="module", params=[(1, "bag"), (3, "bag"), (8, "bag"), (3, "transformer"), (8, "transformer")])
@@ -99,11 +106,9 @@ def settings(result: JobResult, out: Path, **changes: object) -> MineSettings:
     return MineSettings(**base | {"filters": FilterSettings.none()} | changes)
 
 
-def test_same_pairs_as_mine_vectors_for_any_number_of_shards(
-    cut: tuple[JobSettings, JobResult], tmp_path: Path
-) -> None:
+def test_same_pairs_as_arrays_give_for_any_number_of_shards(cut: tuple[JobSettings, JobResult]) -> None:
     asked, result = cut
-    expected = direct(result, asked, tmp_path)
+    expected = direct(result, asked)
     assert rows(result.pairs) == expected
     assert len(expected) > 50
     assert len({row[2] for row in expected}) == len({row[3] for row in expected}) == len(expected)
@@ -115,8 +120,19 @@ def test_every_retrieval_in_rounds_and_many_output_shards(
 ) -> None:
     changes = {"retrieval": retrieval, "rows_per_shard": 20}
     found = mine(settings(whole, tmp_path / "pairs", one_worker_edges=0, **changes))
-    assert rows(found) == direct(whole, job(corpora, k=3, retrieval=retrieval), tmp_path)
+    assert rows(found) == direct(whole, job(corpora, k=3, retrieval=retrieval))
     assert [shard.rows for shard in found.shards[:-1]] == [20] * (len(found.shards) - 1)
+
+
+def test_texts_of_a_few_output_shards_at_a_time_change_nothing(whole: JobResult, tmp_path: Path) -> None:
+    asked = settings(whole, tmp_path / "pairs", rows_per_shard=20, text_memory=10_000)
+    groups: list[int] = []
+    filtered = pair_stage._filter_group
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_stage, "_filter_group", lambda *given: groups.append(len(given[2])) or filtered(*given))
+        found = mine(asked)
+    assert rows(found) == rows(whole.pairs)
+    assert len(groups) > 1 and sum(groups) == len(found.shards)
 
 
 def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_path: Path) -> None:
@@ -302,9 +318,11 @@ def test_memory_reaches_the_stages_and_changes_no_result(
 ) -> None:
     seen: list[int] = []
     monkeypatch.setattr(job_module, "prepare", lambda s, *a, **k: seen.append(s.memory_mb) or prepare(s, *a, **k))
-    monkeypatch.setattr(job_module, "mine", lambda s, *a, **k: seen.append(s.one_worker_edges) or mine(s, *a, **k))
+    built = pair_search.build_graph
+    monkeypatch.setattr(pair_search, "build_graph", lambda s, *a, **k: seen.append(int(s.memory)) or built(s, *a, **k))
+    monkeypatch.setattr(pair_search, "mine", lambda s, *a, **k: seen.append(s.one_worker_edges) or mine(s, *a, **k))
     again = mine_corpora(job(copied, "work3", k=3, rows_per_shard=54, memory="64MiB"))
-    assert seen == [8, 8, (64 << 20) // 200]
+    assert seen == [8, 8, 64 << 20, (64 << 20) // 200]
     assert again.pairs.fingerprint == whole.pairs.fingerprint
 
 
@@ -390,7 +408,7 @@ BAD = [
     (["--target-precision", "0.9"], "go together"),
     (["--threshold", "1", "--top", "3"], "only one"),
     (["--seed-pairs", "seed.tsv", "--target-precision", "0.9"], "seed.tsv: no such file"),
-    (["--search", "faiss"], "mine: --search: Input should be 'exact', 'partitioned' or 'approximate'"),
+    (["--search", "faiss"], "mine: --search: Input should be 'exact', 'partitioned', 'approximate' or 'auto'"),
     (["--threshold", "nan"], "mine: --threshold: Input should be a finite number"),
     (["--k", "many"], "mine: --k: Input should be a valid integer"),
     (["--lang-filter", "foo"], "--lang-filter: Input should be 'detect' or 'assume'"),
@@ -401,7 +419,7 @@ BAD = [
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
     (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --precision"),
     (["--memory", "lots"], "mine: --memory: "),
-    (["--memory", "5MB"], "--memory 5MiB: the neighbours of two shards of 158 and 159 sentences take 33MiB; give"),
+    (["--memory", "5MB"], "5 MB is too small for the neighbours of 158 x 159 vectors of dim 16; raise --memory to"),
 ]
 
 

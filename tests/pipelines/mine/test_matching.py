@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.mine.edges import EDGE, best_first
-from pipelines.mine.matching import TAKEN, Match, _mark, _remove, _take, greedy, is_best_at, split, split_taken
+from pipelines.mine.match_rounds import TAKEN, Match, _mark, _remove, _take, split, split_taken
+from pipelines.mine.matching import greedy, is_best_at
 
 # Few ids and fewer scores, so that ties and chains abound.
 EDGES = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=60)

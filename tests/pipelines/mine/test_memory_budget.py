@@ -20,7 +20,11 @@ def side(*rows: int) -> Dataset:
 
 @pytest.mark.parametrize(
     ("budget", "shares"),
-    [(4 * GIB, MemoryShares(512, 21_474_836)), (64 << 20, MemoryShares(8, 335_544)), (1 << 20, MemoryShares(1, 5_242))],
+    [
+        (4 * GIB, MemoryShares(512, 21_474_836, GIB)),
+        (64 << 20, MemoryShares(8, 335_544, 16 << 20)),
+        (1 << 20, MemoryShares(1, 5_242, 1 << 18)),
+    ],
 )
 def test_shares_grow_with_the_budget(budget: int, shares: MemoryShares) -> None:
     assert memory_shares(budget) == shares
@@ -30,15 +34,25 @@ def test_shares_grow_with_the_budget(budget: int, shares: MemoryShares) -> None:
     ("given", "needed"),
     [
         ({}, None),
-        ({"dim": 4096}, "--memory 512MiB: the neighbours of two shards of 50,000 and 20,000 sentences take 1133MiB"),
-        ({"k": 1000}, "sentences take 1703MiB"),
+        (
+            {"dim": 4096},
+            "too small for the neighbours of 50,000 x 20,000 vectors of dim 4096; raise --memory to",
+        ),
+        ({"k": 1000}, "of dim 256; raise --memory to"),
         ({"source": side(*[50_000] * 200)}, None),  # the other side bounds the pairs
         ({"source": side(*[50_000] * 200), "target": side(*[50_000] * 200)}, "takes up to 716MiB; give that much"),
         ({"source": side()}, None),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_it_needs(given: dict[str, Any], needed: str | None) -> None:
-    asked = {"budget": 512 << 20, "k": 4, "dim": 256, "source": side(50_000, 10), "target": side(20_000)} | given
+    asked = {
+        "budget": 512 << 20,
+        "k": 4,
+        "dim": 256,
+        "source": side(50_000, 10),
+        "target": side(20_000),
+        "threads": 2,
+    } | given
     if needed is None:
         require_memory(**asked)
     else:

@@ -22,6 +22,7 @@ from pipelines.mine.pair_shards import (
     cut_selection,
     fetch_texts,
     filter_shard,
+    missing_outputs,
     read_pair_shard,
     repeated_targets,
     write_pair_shard,
@@ -67,7 +68,8 @@ def gathered(work: Work, folder: Path, rows_per_shard: int, cuts: list[int]) -> 
     """What the shuffle brings together for each output shard."""
     found: dict[int, list[OutputPart]] = {}
     sides = [write_texts(folder, side, cuts) for side in ("src", "tgt")]
-    for item in cut_selection(work, EDGES, *sides, rows_per_shard):
+    missing = missing_outputs(work, len(EDGES), rows_per_shard)
+    for item in cut_selection(EDGES, *sides, rows_per_shard, missing):
         for number, part in fetch_texts(item, rows_per_shard) if isinstance(item, TextRequest) else [item]:
             found.setdefault(number, []).insert(0, part)  # in an order of the engine's own
     return found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.probes import plan_probes
+from mining.probes import plan_probes, planted_rows
 from pipelines.mine.probe_pairs import ProbeSide, add_probes, read_plan, read_seed_pairs
 from tests.pipelines.works import write_sentences
 
@@ -25,7 +25,8 @@ def test_the_plan_is_stored_and_read(tmp_path: Path) -> None:
         str(seed), ProbeSide(corpora[0], "de", f"{tmp_path}/p"), ProbeSide(corpora[1], "en", f"{tmp_path}/q")
     )
     plan = read_plan([corpora[0].url, source.url], [corpora[1].url, target.url])
-    drawn = plan_probes(90).rows(7, 9)
+    expected = plan_probes(90)
+    drawn = planted_rows(expected.sources(), expected.targets(), 7, 9)
     for ours, theirs in zip(plan.rows, drawn, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (plan.n_src, plan.n_tgt) == (7 + source.rows, 9 + target.rows)

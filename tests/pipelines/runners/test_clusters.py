@@ -24,9 +24,10 @@ from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.embed.vector_stage import Embed, EmbedAll, EmbedSettings, embed
 from pipelines.graph.graph_settings import GraphSettings
-from pipelines.graph.graph_stage import GraphOfAll, build_graph
+from pipelines.graph.graph_stage import build_graph
+from pipelines.graph.graph_transform import GraphOfAll
 from pipelines.mine.mine_settings import MineSettings
-from pipelines.mine.pair_stage import Mine, MineAll
+from pipelines.mine.pair_transform import Mine, MineAll
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, PrepareSettings, make_plan, prepare, start
 from pipelines.runners.clusters import DataflowSettings, FlinkSettings, SparkSettings, pipeline_proto, run_on_cluster

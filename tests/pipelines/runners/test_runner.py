@@ -23,5 +23,5 @@ def _raise(error: Exception) -> None:
 @pytest.mark.parametrize("kind", [InputError, UnreachablePrecision])
 def test_an_error_for_the_user_keeps_its_class_and_sentence(kind: type[InputError]) -> None:
     with pytest.raises(InputError) as error:
-        run(Fail(kind("a.txt, line 3: bad")), RunnerSettings(), workers=1)
+        run(lambda: Fail(kind("a.txt, line 3: bad")), RunnerSettings(), workers=1)
     assert (type(error.value), str(error.value)) == (kind, "a.txt, line 3: bad")

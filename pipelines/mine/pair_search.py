@@ -1,0 +1,93 @@
+"""From vectors to pairs: the graph and mine stages of a job, each in its folder of the work folder.
+
+The graph and the pairs of other settings lie beside the first ones: choosing again reuses all that it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipelines.datasets.manifest import Dataset, join
+from pipelines.datasets.work import place_for
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph, graph_request
+from pipelines.mine.memory_budget import memory_shares
+from pipelines.mine.mine_plan import mine_request, open_corpora
+from pipelines.mine.mine_settings import MineSettings, PairSearchSettings, RescoreSettings
+from pipelines.mine.pair_stage import mine
+from pipelines.runners.runner import Runner, accelerator_of
+
+LOCK = ".lock"
+Report = Callable[[str], None]  # told the name of each stage
+
+
+class JobResult(NamedTuple):
+    """The datasets that a job leaves in its work folder."""
+
+    source: Dataset
+    target: Dataset
+    graph: Dataset
+    pairs: Dataset
+
+
+@dataclass(kw_only=True)
+class SideData:
+    """One side of a mine: the corpus and the probes behind it, as sentences and as vectors."""
+
+    sentences: list[Dataset] = field(default_factory=list)
+    vectors: list[Dataset] = field(default_factory=list)
+
+
+def search_pairs(
+    settings: PairSearchSettings,
+    source: SideData,
+    target: SideData,
+    runner: Runner | None = None,
+    *,
+    rescoring: Callable[[Dataset], RescoreSettings | None] = lambda graph: None,
+    quiet: bool = True,
+    report: Report = lambda stage: None,
+) -> JobResult:
+    """Build the graph of two sides and mine it; `rescoring` tells how candidates of the graph are scored again."""
+    report("graph")
+    graph = build_graph(_graph_settings(settings, source, target, runner), runner, quiet=quiet)
+    report("mine")
+    asked = _mine_settings(settings, graph, [source, target], rescoring(graph))
+    return JobResult(source.sentences[0], target.sentences[0], graph, mine(asked, runner, quiet=quiet))
+
+
+def _graph_settings(
+    settings: PairSearchSettings, source: SideData, target: SideData, runner: Runner | None
+) -> GraphSettings:
+    asked = GraphSettings(
+        source=[dataset.url for dataset in source.vectors],
+        target=[dataset.url for dataset in target.vectors],
+        out=join(settings.work, "graph"),
+        accelerator=accelerator_of(runner),
+        **settings.model_dump(include={"k", "search", "device", "threads", "memory"}),
+    )
+    return asked.model_copy(update={"out": place_for(asked.out, graph_request(asked))})
+
+
+def _mine_settings(
+    settings: PairSearchSettings, graph: Dataset, sides: Sequence[SideData], rescore: RescoreSettings | None
+) -> MineSettings:
+    source, target = ([dataset.url for dataset in side.sentences] for side in sides)
+    shares = memory_shares(settings.memory)
+    asked = MineSettings(
+        graph=graph.url,
+        source=source,
+        target=target,
+        out=join(settings.work, settings.pairs),
+        margin=settings.margin,
+        retrieval=settings.retrieval,
+        threshold=settings.threshold,
+        filters=settings.filters,
+        rescore=rescore,
+        rows_per_shard=settings.rows_per_shard,
+        one_worker_edges=shares.edges,
+        text_memory=shares.text,
+    )
+    return asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})

@@ -1,0 +1,95 @@
+"""A mine of vectors that exist: the user's files become datasets, and then take the same graph and mine as any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mining.approximate import EXACT_LIMIT, plan_index
+from mining.corpus import read_id_pairs
+from mining.errors import InputError
+from mining.knn import plan_cells, require_fit
+from mining.threads import core_count
+from mining.vectors import Vectors
+from pipelines.datasets.locks import held
+from pipelines.datasets.manifest import SEED, VECTORS, file_input, join
+from pipelines.embed.given_vectors import GivenVectors, store_vectors
+from pipelines.embed.vector_shards import EncoderFacts
+from pipelines.mine.memory_budget import require_pair_memory
+from pipelines.mine.mine_settings import VectorJobSettings
+from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs
+from pipelines.mine.probe_pairs import ProbeSide, write_probes
+from pipelines.mine.vector_files import PlantedSide, VectorFile, open_vector_file, plan_seed, store_sentences
+
+_APPROXIMATE_ROWS = 1 << 20  # of a shard: an index of many rows costs less than many of few
+_TEXT_SHARE = 16  # a shard of texts takes no more than this part of the memory
+
+
+def mine_vectors(settings: VectorJobSettings, *, quiet: bool = True, report: Report = lambda stage: None) -> JobResult:
+    """Mine the vectors of two files; everything that is wrong with them is found before anything is written."""
+    files = settings.source, settings.target
+    sides = [open_vector_file(given, settings.dim, settings.dtype) for given in files]
+    require_fit(sides[0].vectors, sides[1].vectors, settings.k)
+    if settings.threshold.gold is not None:
+        read_id_pairs(settings.threshold.gold, sides[0].lines, sides[1].lines)
+    planted = plan_seed(settings, sides) if settings.seed is not None else None
+    settings = _within_memory(settings, sides)
+    with held(join(settings.work, LOCK), settings.work):
+        report("store vectors")
+        source, target = _store(settings, sides, planted)
+        return search_pairs(settings, source, target, quiet=quiet, report=report)
+
+
+def _within_memory(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> VectorJobSettings:
+    """The settings with shards that fit the memory; a budget in which nothing fits is refused."""
+    counts = [side.lines.count for side in sides]
+    dim, exact = sides[0].vectors.dim, settings.search == "exact"
+    if settings.search == "auto":
+        exact = counts[0] * counts[1] <= EXACT_LIMIT
+    rows = settings.rows_per_shard if exact else max(settings.rows_per_shard, _APPROXIMATE_ROWS)
+    line_bytes = max(side.lines.size / side.lines.count for side in sides)
+    rows = max(1, min(rows, int(settings.memory / _TEXT_SHARE / (line_bytes + 100))))
+    left, right = (min(rows, count) for count in counts)
+    if exact:
+        plan_cells(left, right, dim, settings.k, settings.memory, settings.threads or core_count())
+    else:
+        plan_index(max(left, right), max(left, right), dim, settings.k, settings.memory)
+    require_pair_memory(settings.memory, *counts)
+    return settings.model_copy(update={"rows_per_shard": rows})
+
+
+def _store(
+    settings: VectorJobSettings, sides: Sequence[VectorFile], planted: tuple[PlantedSide, PlantedSide] | None
+) -> list[SideData]:
+    """Sentences and vectors of both sides, with the known pairs behind them."""
+    seed = file_input(settings.seed, SEED) if settings.seed is not None else None
+    facts, dtype = _facts([side.vectors for side in sides], planted)
+    stored = []
+    for number, (name, given, side) in enumerate(
+        zip(("src", "tgt"), (settings.source, settings.target), sides, strict=True)
+    ):
+        file = file_input(given.vectors, VECTORS)
+        mine = planted[number] if planted else None
+        out = join(settings.work, name)
+        sentences, rows = store_sentences(side, file, out, settings.rows_per_shard, mine, seed)
+        data = SideData(sentences=[sentences])
+        data.vectors.append(store_vectors(sentences, GivenVectors(side.vectors.stored, rows, [file]), facts, dtype))
+        if mine is not None and seed is not None:
+            place = ProbeSide(sentences, side.lang, f"{out}-probes")
+            probes = write_probes(seed, place, number, mine.pairs, mine.texts)
+            data.sentences.append(probes)
+            data.vectors.append(store_vectors(probes, mine.vectors, facts, dtype))
+        stored.append(data)
+    return stored
+
+
+def _facts(vectors: Sequence[Vectors], planted: Sequence[PlantedSide] | None) -> tuple[EncoderFacts, str]:
+    """What is known of the encoder, and a type that holds the vectors of every file."""
+    named = [vector.metadata["encoder"] for vector in vectors if vector.metadata.get("encoder")]
+    stored = [vector.stored for vector in vectors] + [side.vectors.stored for side in planted or ()]
+    widths = {array.shape[1] for array in stored}
+    if len(widths) > 1:
+        raise InputError(f"the vectors of the seed pairs are of other dimensions than those of the texts: {widths}")
+    dtype = np.result_type(*stored).name
+    return EncoderFacts(named[0] if named else "given vectors", vectors[0].dim, None), dtype
