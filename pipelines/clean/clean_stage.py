@@ -6,7 +6,6 @@ Memory is one chunk on each worker and a histogram here, whatever the size of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,11 +22,10 @@ from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
 from mining.filters import FilterSettings
-from mining.scoring.classifier import PairClassifier
 from mining.scoring.lexicon import Lexicon
 from mining.scoring.prior import Point, Ratios, probabilities, right_share, threshold_for
 from pipelines.clean.bitext_chunks import CHUNK, BitextSettings, count_reasons, read_chunks
-from pipelines.clean.chunk_scores import score_chunk
+from pipelines.clean.chunk_scores import Scorer, score_chunk
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -59,15 +57,6 @@ class Cleaned(NamedTuple):
     chunks: list[str]
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """What a worker needs; loaded once in a process."""
-
-    encoder: Encoder
-    classifier: PairClassifier
-    lexicon: Lexicon | None
-
-
 class ScoreChunk(beam.DoFn):
     """The file of a chunk to the file of the scored chunk."""
 
@@ -79,16 +68,8 @@ class ScoreChunk(beam.DoFn):
         self._scorer = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
 
     def process(self, number: int) -> Iterator[int]:
-        langs = self.settings.bitext.src_lang, self.settings.bitext.tgt_lang
-        scored = score_chunk(
-            _read(_chunk_url(self.settings, number)),
-            langs,
-            self._scorer.encoder,
-            self._scorer.classifier,
-            self.settings.filters,
-            self._scorer.lexicon,
-            explain=self.settings.explain,
-        )
+        chunk = _read(_chunk_url(self.settings, number))
+        scored = score_chunk(chunk, self._scorer, self.settings.filters, self.settings.explain)
         _write(_scored_url(self.settings, number), scored)
         yield number
 
@@ -116,7 +97,8 @@ def load_scorer(settings: CleanSettings) -> Scorer:
     if classifier is None:
         raise InputError(f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier")
     require_encoder(classifier, encoder)
-    return Scorer(encoder, classifier, _lexicon(settings))
+    langs = settings.bitext.src_lang, settings.bitext.tgt_lang
+    return Scorer(encoder, classifier, langs, _lexicon(settings))
 
 
 def _lexicon(settings: CleanSettings) -> Lexicon | None:

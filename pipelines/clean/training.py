@@ -23,7 +23,7 @@ from mining.threads import Threads, thread_pool
 from mining.vectors import from_array
 from pipelines.clean.bitext_sample import FEWEST_PAIRS, Sample, sample_bitexts
 from pipelines.clean.given import with_rivals
-from pipelines.mine.word_texts import Projection, find_words, read_texts
+from pipelines.mine.word_texts import Projection, WordEncoder, find_words, read_texts
 
 Report = Callable[[str], None]
 _PCA_WORDS = 30_000
@@ -102,7 +102,8 @@ class TaskMaker:
         threads: Threads,
         rng: np.random.Generator,
     ) -> None:
-        self.settings, self.encoder, self.project, self.threads, self.rng = settings, encoder, project, threads, rng
+        self.settings, self.encoder, self.threads, self.rng = settings, encoder, threads, rng
+        self.words = WordEncoder(encoder, project)
 
     def examples(self, sample: Sample) -> Iterator[Examples]:
         """Two mining tasks and one cleaning task; the lexicon is of pairs that are in none of those that have it."""
@@ -145,8 +146,8 @@ class TaskMaker:
         lexicon: Lexicon | None,
         given: np.ndarray | None = None,
     ) -> np.ndarray:
-        left = read_texts(source, bitext.src_lang, self.encoder, self.project)
-        right = read_texts(target, bitext.tgt_lang, self.encoder, self.project)
+        left = read_texts(source, bitext.src_lang, self.words)
+        right = read_texts(target, bitext.tgt_lang, self.words)
         features = pair_features(graph, edges, left, right, self.threads, lexicon_table=lexicon, given=given)
         if lexicon is not None:  # half of the sources do without, as most users will
             blind = self.rng.random(int(edges.source.max(initial=0)) + 1) < 0.5

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mining.errors import InputError
 from mining.scoring.tasks import Bitext, CleaningTask, cleaning_task
-from pipelines.clean.chunk_scores import SCORES, score_pairs
+from pipelines.clean.chunk_scores import SCORES, Scorer
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.data import DataFolder, Texts
@@ -61,7 +61,7 @@ class NoiseInBitext(Benchmark):
             raise InputError(f"{source.name}: no pair classifier beside this encoder; make one with train-classifier")
         require_encoder(classifier, source.encoder)
         task = self._task(source, texts, lang, others)
-        found = score_pairs(task.source, task.target, (lang, "en"), source.encoder, classifier)
+        found = Scorer(source.encoder, classifier, (lang, "en")).scores(task.source, task.target)
         return [
             score for method, column in METHODS.items() for score in self._scores(task, found[:, column], lang, method)
         ]

@@ -17,7 +17,7 @@ from mining.scoring.classifier import ABOUT, FOLDER, PairClassifier, Use, load_c
 from mining.scoring.features import pair_features
 from mining.scoring.lexicon import Lexicon, train_lexicon
 from mining.threads import thread_pool
-from pipelines.mine.word_texts import find_words, read_texts
+from pipelines.mine.word_texts import WordEncoder, find_words, read_texts
 
 
 class SideTexts(NamedTuple):
@@ -39,7 +39,8 @@ def rescored_candidates(
     """Every edge of the graph with the classifier's log likelihood ratio as its score, best first."""
     require_encoder(classifier, encoder)
     edges = candidates(graph)
-    left, right = (read_texts(side.texts, side.lang, encoder, classifier.project) for side in (source, target))
+    word_encoder = WordEncoder(encoder, classifier.project)
+    left, right = (read_texts(side.texts, side.lang, word_encoder) for side in (source, target))
     with thread_pool(threads) as pool:
         features = pair_features(graph, edges, left, right, pool, lexicon_table=lexicon)
         scores = classifier.log_ratios(features, Use.mining, pool.count)

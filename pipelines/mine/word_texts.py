@@ -23,8 +23,46 @@ def find_words(texts: Sequence[str], lang: str | None) -> Words:
     return split_words(pa.array(spaced, pa.large_string()))
 
 
-def read_texts(texts: Sequence[str], lang: str | None, encoder: Encoder, project: Projection) -> TextSide:
+class WordEncoder:
+    """Projected vectors of words, each made once: texts that come in chunks meet most of their words again.
+
+    At most `most` words are remembered; when there are more, it starts anew.
+    """
+
+    def __init__(self, encoder: Encoder, project: Projection, most: int = 400_000) -> None:
+        self._encoder, self._project, self._most = encoder, project, most
+        self._rows: dict[str | None, dict[int, int]] = {}
+        self._vectors: np.ndarray | None = None
+        self._count = 0
+
+    def of(self, words: Words, lang: str | None) -> np.ndarray:
+        """(vocabulary, dim)"""
+        rows = self._rows.setdefault(lang, {})
+        hashes = words.hashes.tolist()
+        new = [place for place, word in enumerate(hashes) if word not in rows]
+        if self._count + len(new) > self._most and self._count:
+            self._rows, self._count = {}, 0
+            return self.of(words, lang)
+        if new:
+            self._add(rows, words, new, lang)
+        if self._vectors is None:
+            return self._project(self._encoder.encode([], lang))
+        return np.asarray(self._vectors[[rows[word] for word in hashes]])
+
+    def _add(self, rows: dict[int, int], words: Words, new: list[int], lang: str | None) -> None:
+        made = self._project(self._encoder.encode(words.vocabulary.take(new).to_pylist(), lang))
+        kept = np.empty((0, made.shape[1]), np.float32) if self._vectors is None else self._vectors
+        end = self._count + len(new)
+        if end > len(kept):  # twice the room, so that growing costs little
+            grown = np.empty((max(end, 2 * len(kept)), made.shape[1]), np.float32)
+            grown[: self._count] = kept[: self._count]
+            kept = grown
+        kept[self._count : end] = made
+        rows.update(zip(words.hashes[new].tolist(), range(self._count, end), strict=True))
+        self._vectors, self._count = kept, end
+
+
+def read_texts(texts: Sequence[str], lang: str | None, encoder: WordEncoder) -> TextSide:
     """What pair scoring knows of the texts of one side."""
     words = find_words(texts, lang)
-    vectors = encoder.encode(words.vocabulary.to_pylist(), lang)
-    return text_side(pa.array(texts, pa.large_string()), words, project(vectors))
+    return text_side(pa.array(texts, pa.large_string()), words, encoder.of(words, lang))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.knn import knn_graph
@@ -23,6 +24,7 @@ from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.noise import NoiseInBitext
 from pipelines.evaluation.sources import load_source
+from pipelines.mine.word_texts import WordEncoder, read_texts
 from tests.pipelines.clean.conftest import toy_pairs
 
 
@@ -88,6 +90,22 @@ def test_given_pairs_come_with_their_nearest_rivals() -> None:
         assert (row, max(others, key=lambda column: cosines[row, column])) in keys
         assert (max(others, key=lambda other: cosines[other, row]), row) in keys
     np.testing.assert_allclose(edges.cosines, cosines[edges.source, edges.target], atol=1e-5)
+
+
+def test_words_met_before_are_not_encoded_again(scoring_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = Encoder.load(scoring_encoder)
+    encoded: list[str] = []
+    encode = encoder.encode
+    monkeypatch.setattr(encoder, "encode", lambda texts, lang=None: encoded.extend(texts) or encode(texts, lang))
+    words = WordEncoder(encoder, lambda vectors: vectors[:, :5], most=6)
+    first = read_texts(["ab cd", "cd ef"], "de", words).words
+    again = read_texts(["ef gh cd"], "de", words).words
+    assert sorted(encoded) == ["ab", "cd", "ef", "gh"]
+    np.testing.assert_array_equal(again.vectors[[0, 2]], first.vectors[[2, 1]])
+    read_texts(["ij kl mn"], "de", words)  # more than it remembers: it starts anew
+    read_texts(["cd"], "de", words)
+    assert encoded.count("cd") == 2
+    assert read_texts(["..."], "de", words).words.vectors.shape == (0, 5)
 
 
 def _noisy(path: Path) -> dict[int, str]:
