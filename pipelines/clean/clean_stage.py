@@ -6,6 +6,7 @@ Memory is one chunk on each worker and a histogram here, whatever the size of th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -22,10 +23,10 @@ from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
 from mining.filters import FilterSettings
-from mining.scoring.lexicon import Lexicon
 from mining.scoring.prior import Point, Ratios, probabilities, right_share, threshold_for
 from pipelines.clean.bitext_chunks import CHUNK, BitextSettings, count_reasons, read_chunks
 from pipelines.clean.chunk_scores import Scorer, score_chunk
+from pipelines.clean.planted import Check, SeedPairs, check, divide, plant
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -41,7 +42,7 @@ class CleanSettings(Settings):
     work: str = Field(description="Folder of the chunks.")
     precision: float = Field(0.95, gt=0, lt=1, description="Estimated share of good pairs among those kept.")
     filters: FilterSettings = FilterSettings()
-    seed_pairs: BitextSettings | None = Field(None, description="Known translations, for a lexicon.")
+    seed_pairs: BitextSettings | None = Field(None, description="Known translations, for a lexicon and to check by.")
     explain: bool = Field(False, description="Say what speaks against pairs that are more likely wrong than right.")
     rows: int = Field(CHUNK, ge=2, description="Rows of a chunk.")
 
@@ -55,6 +56,7 @@ class Cleaned(NamedTuple):
     point: Point
     reasons: dict[str, tuple[int, list[int]]]  # how many, and the first line numbers
     chunks: list[str]
+    planted: Check
 
 
 class ScoreChunk(beam.DoFn):
@@ -65,11 +67,12 @@ class ScoreChunk(beam.DoFn):
         self.shared = Shared()
 
     def setup(self) -> None:
-        self._scorer = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
+        self._loaded = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
 
     def process(self, number: int) -> Iterator[int]:
-        chunk = _read(_chunk_url(self.settings, number))
-        scored = score_chunk(chunk, self._scorer, self.settings.filters, self.settings.explain)
+        chunk = plant(_read(_chunk_url(self.settings, number)), self._loaded.planted, number)
+        scored, planted = divide(score_chunk(chunk, self._loaded.scorer, self.settings.filters, self.settings.explain))
+        _write(_planted_url(self.settings, number), planted)
         _write(_scored_url(self.settings, number), scored)
         yield number
 
@@ -90,25 +93,36 @@ class Clean(beam.PTransform):
         )
 
 
-def load_scorer(settings: CleanSettings) -> Scorer:
-    """The encoder, a classifier that fits it, and a lexicon where there are seed pairs."""
+@dataclass(frozen=True)
+class Loaded:
+    """What a worker needs; loaded once in a process."""
+
+    scorer: Scorer
+    planted: SeedPairs
+
+
+def load_scorer(settings: CleanSettings) -> Loaded:
+    """The encoder, a classifier that fits it, and where there are seed pairs a lexicon and pairs to plant."""
     encoder = Encoder.load(settings.encoder)
     classifier = find_classifier(settings.encoder, settings.classifier)
     if classifier is None:
         raise InputError(f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier")
     require_encoder(classifier, encoder)
     langs = settings.bitext.src_lang, settings.bitext.tgt_lang
-    return Scorer(encoder, classifier, langs, _lexicon(settings))
+    planted, known = _seed_pairs(settings.seed_pairs).split()
+    lexicon = None
+    if known.source:
+        lexicon = seed_lexicon(SideTexts(known.source, langs[0]), SideTexts(known.target, langs[1]))
+    return Loaded(Scorer(encoder, classifier, langs, lexicon), planted)
 
 
-def _lexicon(settings: CleanSettings) -> Lexicon | None:
-    if settings.seed_pairs is None:
-        return None
-    tables = list(read_chunks(settings.seed_pairs))
-    table = pa.concat_tables(tables) if tables else pa.table({"reason": [], "source": [], "target": []})
-    good = table.filter(pc.is_null(table["reason"]))
-    source, target = (good[name].to_pylist() for name in ("source", "target"))
-    return seed_lexicon(SideTexts(source, settings.bitext.src_lang), SideTexts(target, settings.bitext.tgt_lang))
+def _seed_pairs(settings: BitextSettings | None) -> SeedPairs:
+    known = SeedPairs([], [])
+    for table in read_chunks(settings) if settings is not None else ():
+        good = table.filter(pc.is_null(table["reason"]))
+        known.source.extend(good["source"].to_pylist())
+        known.target.extend(good["target"].to_pylist())
+    return known
 
 
 def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
@@ -131,7 +145,8 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         _write(url, table)
         rows, kept = rows + len(table), kept + table["reason"].null_count
     reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
-    return Cleaned(rows, kept, share, point, reasons, urls)
+    planted = check((_read(_planted_url(settings, number)) for number in range(count)), point)
+    return Cleaned(rows, kept, share, point, reasons, urls, planted)
 
 
 def _log_ratios(table: pa.Table) -> np.ndarray:
@@ -158,6 +173,10 @@ def _chunk_url(settings: CleanSettings, number: int) -> str:
 
 def _scored_url(settings: CleanSettings, number: int) -> str:
     return f"{settings.work}/scored-{number:06d}.parquet"
+
+
+def _planted_url(settings: CleanSettings, number: int) -> str:
+    return f"{settings.work}/planted-{number:06d}.parquet"
 
 
 def _write(url: str, table: pa.Table) -> None:

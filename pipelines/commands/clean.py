@@ -28,6 +28,7 @@ def command(
     src_lang: Annotated[str | None, typer.Option(help="Source language: for segmentation and filters.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
     rejected: Annotated[str | None, typer.Option(help="Write the other rows here, with reason and line.")] = None,
+    report: Annotated[str | None, typer.Option(help="Write a report (HTML): reasons, probabilities, examples.")] = None,
     precision: Annotated[float, typer.Option(help="Estimated share of translations among what is kept.")] = 0.95,
     classifier: Annotated[str | None, typer.Option(help="Folder of a classifier; default: that in --encoder.")] = None,
     columns: Annotated[
@@ -37,7 +38,9 @@ def command(
     out_format: Annotated[str | None, typer.Option(help="Format of --out where its name does not tell.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to TSV, JSONL.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")] = False,
-    seed_pairs: Annotated[str | None, typer.Option(help="Known translations (.tsv, .jsonl ..) for a lexicon.")] = None,
+    seed_pairs: Annotated[
+        str | None, typer.Option(help="Known translations (.tsv ..): a lexicon, and a check.")
+    ] = None,
     filters: FiltersOption = "standard",
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
@@ -63,6 +66,7 @@ def command(
     from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
     from pipelines.commands.mine import show
     from pipelines.commands.places import check_places
+    from pipelines.report.cleaned_bitext import write_clean_report
     from pipelines.runners.runner import load_runner, require_reachable
 
     filter_settings = read_filters(filters).model_copy(update={"repeated_target": None})  # a bitext may repeat a target
@@ -84,14 +88,16 @@ def command(
         kind = Format(out_format) if out_format else None
         written = check_outputs(out, rejected, kind, settings.bitext)
         where = load_runner(runner, runner_set or [])
-        require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected])])
+        require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected, report])])
         seed = settings.seed_pairs
-        check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
+        check_places([*written, *filter(None, [report])], [*settings.bitext.files, *(seed.files if seed else [])])
         hub = hub_folder(dataset, dataset_columns, (settings.bitext.src_lang, settings.bitext.tgt_lang))
         cleaned = clean(settings, where)
         write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:
             write_rejected(rejected, read_scored(cleaned))
+        if report is not None:
+            write_clean_report(report, pairs, cleaned, _summary(cleaned), read_scored(cleaned))
         if hub is not None:
             hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
     show("cleaned", [*_summary(cleaned), (f"kept in {out}", f"{cleaned.kept:,}")])
@@ -107,4 +113,18 @@ def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
         ("right, of those scored (estimate)", f"{cleaned.share:.1%}"),
         ("least probability", f"{cleaned.point.probability:.3f}"),
         ("estimated precision", f"{cleaned.point.precision:.4f}"),
+        *_checked(cleaned),
+    ]
+
+
+def _checked(cleaned: Cleaned) -> list[tuple[str, str]]:
+    """What became of seed pairs that were planted, and of mismatched ones."""
+    found = cleaned.planted
+    precision = found.precision(cleaned.share)
+    if precision is None:
+        return []
+    return [
+        ("planted seed pairs kept", f"{found.right_kept:,} of {found.right:,}"),
+        ("planted mismatched pairs kept", f"{found.mismatched_kept:,} of {found.mismatched:,}"),
+        ("precision by planted pairs", f"{precision:.4f}"),
     ]

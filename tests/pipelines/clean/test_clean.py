@@ -19,6 +19,7 @@ from pipelines.clean.bitext_chunks import BitextSettings, count_reasons, read_ch
 from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
 from pipelines.clean.cleaned_files import write_kept, write_rejected
 from pipelines.clean.given import with_rivals
+from pipelines.clean.planted import Check
 from pipelines.cli import app
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.data import DataFolder
@@ -148,6 +149,44 @@ def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Pat
     assert any("(-" in row.get("why", "") for row in rows if row["reason"] == "unlikely")
     reasons = {row["line"]: row["reason"] for row in rows}
     assert set(reasons) | set(kept) == set(range(1, 305)) and not set(reasons) & set(kept)
+
+
+def test_the_command_writes_a_report_of_every_reason(scoring_encoder: Path, tmp_path: Path) -> None:
+    _noisy(tmp_path / "in.tsv")
+    report = tmp_path / "report.html"
+    told = ["clean", str(tmp_path / "in.tsv"), "-o", str(tmp_path / "out.tsv"), "--columns", "1", "2"]
+    told += ["--encoder", str(scoring_encoder), "--filters", "none", "--report", str(report), "--explain"]
+    result = CliRunner().invoke(app, told)
+    assert result.exit_code == 0, result.output
+    page = report.read_text()
+    for shown in ("<td>columns</td>", "<td>empty</td>", "<td>duplicate</td>", "Kept, but least sure", "unlikely"):
+        assert shown in page
+    assert "http://" not in page and "https://" not in page and "<script" not in page
+    pairs = toy_pairs(300, 2)
+    assert sum(source in page for source, _ in pairs) > 20
+
+
+def test_seed_pairs_are_planted_and_do_not_come_out(scoring_encoder: Path, tmp_path: Path) -> None:
+    _noisy(tmp_path / "in.tsv")
+    seed = toy_pairs(120, 9)
+    (tmp_path / "seed.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in seed))
+    settings = CleanSettings(
+        bitext=BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2")),
+        encoder=str(scoring_encoder),
+        work=str(tmp_path / "work"),
+        filters=FilterSettings(numbers=None, repeated_target=None),
+        seed_pairs=BitextSettings(path=str(tmp_path / "seed.tsv")),
+        rows=150,
+    )
+    cleaned = clean(settings)
+    assert cleaned.rows == 304 == cleaned.kept + sum(count for count, _ in cleaned.reasons.values())
+    texts = {text for table in read_scored(cleaned) for text in table["source"].to_pylist()}
+    assert not texts & {source for source, _ in seed}
+    found = cleaned.planted
+    assert found.right == found.mismatched == 40 * 3  # in each chunk
+    assert found.right_kept > found.mismatched_kept
+    assert Check(10, 8, 10, 2).precision(0.5) == pytest.approx(0.8)
+    assert Check().precision(0.5) is None
 
 
 @pytest.mark.parametrize(
