@@ -109,10 +109,10 @@ def _ordered(heap: list[tuple[float, int, Example]]) -> list[Example]:
 
 
 def _example(row: dict[str, Any]) -> Example:
-    numbers = ("" if row[name] is None else f"{row[name]:.3f}" for name in ("probability", "cosine", "margin"))
-    texts = ((row[name] or "")[:_LONGEST] for name in ("source", "target"))
+    shown = {name: "" if row[name] is None else f"{row[name]:.3f}" for name in ("probability", "cosine", "margin")}
+    texts = {name: (row[name] or "")[:_LONGEST] for name in ("source", "target")}
     reason = "; ".join(filter(None, [row["reason"], row.get("why")]))
-    return Example(row["line"], *numbers, reason, *texts)
+    return Example(line=row["line"], reason=reason, **shown, **texts)
 
 
 def _bars(counts: np.ndarray, threshold: float) -> list[Bar]:
