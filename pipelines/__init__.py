@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pipelines.clean.bitext_chunks import BitextSettings
     from pipelines.clean.clean_stage import Clean, CleanSettings
     from pipelines.clean.clean_stage import clean as clean_bitext
-    from pipelines.embed.vector_stage import Embed, EmbedSettings
+    from pipelines.embed.embed_settings import EmbedSettings
+    from pipelines.embed.vector_stage import Embed
     from pipelines.graph.graph_settings import GraphSettings
     from pipelines.graph.graph_transform import Graph
     from pipelines.mine.job import mine_corpora
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from pipelines.mine.pair_export import export_pairs
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.mine.pair_transform import Mine
+    from pipelines.prepare.prepare_settings import PrepareSettings
     from pipelines.prepare.readers import ReadSettings
-    from pipelines.prepare.sentence_stage import Prepare, PrepareSettings
+    from pipelines.prepare.sentence_stage import Prepare
     from pipelines.runners.runner import load_runner
 
     __version__: str
@@ -65,7 +67,8 @@ __getattr__ = lazy_attributes(
         "BitextSettings": "pipelines.clean.bitext_chunks",
         **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
-        **dict.fromkeys(["Embed", "EmbedSettings"], "pipelines.embed.vector_stage"),
+        "Embed": "pipelines.embed.vector_stage",
+        "EmbedSettings": "pipelines.embed.embed_settings",
         "Graph": "pipelines.graph.graph_transform",
         "GraphSettings": "pipelines.graph.graph_settings",
         "mine_corpora": "pipelines.mine.job",
@@ -76,7 +79,8 @@ __getattr__ = lazy_attributes(
         "pair_batches": "pipelines.mine.pair_stage",
         "Mine": "pipelines.mine.pair_transform",
         "ReadSettings": "pipelines.prepare.readers",
-        **dict.fromkeys(["Prepare", "PrepareSettings"], "pipelines.prepare.sentence_stage"),
+        "Prepare": "pipelines.prepare.sentence_stage",
+        "PrepareSettings": "pipelines.prepare.prepare_settings",
         "load_runner": "pipelines.runners.runner",
     },
 )

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pipelines.commands.options import (
-    DeviceOption,
-    DtypeOption,
-    EncoderOption,
-    RunnerOption,
-    RunnerSetOption,
-    ThreadsOption,
-    TrustOption,
-)
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.options import RunnerOption, RunnerSetOption
+from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.runners.quiet import quiet_beam
 
+OPTIONS = {name: key(name) for name in ("encoder", "dtype", "device", "threads", "trust_remote_code")}
 
+
+@with_settings(EmbedSettings, OPTIONS)
 def command(
     sentences: Annotated[str, typer.Argument(help="Folder of a sentences dataset, made by prepare.")],
-    encoder: EncoderOption,
     out: Annotated[str, typer.Option(help="Folder (any fsspec URL) of the vectors.")],
-    dtype: DtypeOption = "float32",
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    trust_remote_code: TrustOption = False,
+    config: ConfigOption = None,
+    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
+    *,
+    chosen: dict[str, Any],
 ) -> None:
     """Embed prepared sentences. Finished shards are not made again.
 
     Example: twinlode embed work/src --encoder runs/small/best --out work/src-vectors
     """
     quiet_beam()
-    from encoder.settings import validate_settings
     from pipelines.commands.places import require_folder
     from pipelines.commands.prepare import summarise
-    from pipelines.embed.vector_stage import EmbedSettings, embed
+    from pipelines.embed.vector_stage import embed
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
-    require_folder(out)
     where = load_runner(runner, runner_set or [])
-    require_reachable(where, [sentences, encoder, out])
-    tree = {"sentences": sentences, "encoder": encoder, "out": out, "dtype": dtype, "device": device}
-    options = tree | {"threads": threads, "trust_remote_code": trust_remote_code, "accelerator": accelerator_of(where)}
-    summarise(embed(validate_settings(EmbedSettings, options, "embed"), where, quiet=False))
+    chosen |= {"sentences": sentences, "out": out, "accelerator": accelerator_of(where)}
+    settings = validated(EmbedSettings, OPTIONS, settings_tree(chosen, config, set_), "embed")
+    require_folder(out)
+    require_reachable(where, [sentences, settings.encoder, out])
+    summarise(embed(settings, where, quiet=False))

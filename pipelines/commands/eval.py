@@ -55,14 +55,11 @@ def command(
     twinlode eval suite --config configs/suite-shared.yaml --data ../shared/data --encoder A --encoder B
     """
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from encoder import default
     from mining.errors import InputError
     from pipelines.commands.places import check_places
     from pipelines.evaluation.result_tables import write_json, write_markdown
-    from pipelines.evaluation.sources import load_source
-    from pipelines.evaluation.suite import run_suite
 
     suite = _suite(benchmark, config, set_ or [])
     console = Console(stderr=True)
@@ -72,7 +69,23 @@ def command(
     if write_texts is not None:
         raise InputError("--write-texts takes the place of --encoder; leave one of them out")
     check_places([str(path) for path in (json, markdown) if path is not None], [str(config)] if config else [])
-    encoder = encoder or [str(default.model_folder())]
+    report = _run(console, suite, data, encoder or [str(default.model_folder())], device, trust_remote_code)
+    _summarise(Console(), report)
+    if json is not None:
+        write_json(json, report)
+    if markdown is not None:
+        write_markdown(markdown, report)
+
+
+def _run(
+    console: Console, suite: Suite, data: Path, encoders: list[str], device: str, trust_remote_code: bool
+) -> Report:
+    """Run the suite with each encoder, under a line that says what is being done."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from pipelines.evaluation.sources import load_source
+    from pipelines.evaluation.suite import run_suite
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("loading", total=None)
@@ -86,13 +99,8 @@ def command(
             bar.console.print(doing["now"])
             bar.update(task, description=doing["now"])
 
-        sources = [load_source(path, encoding, device, trust_remote_code=trust_remote_code) for path in encoder]
-        report = run_suite(suite, sources, data, running)
-    _summarise(Console(), report)
-    if json is not None:
-        write_json(json, report)
-    if markdown is not None:
-        write_markdown(markdown, report)
+        sources = [load_source(path, encoding, device, trust_remote_code=trust_remote_code) for path in encoders]
+        return run_suite(suite, sources, data, running)
 
 
 def _write_texts(console: Console, suite: Suite, data: Path, folder: Path) -> None:

@@ -100,12 +100,8 @@ def command(
     from pipelines.runners.runner import load_runner, require_reachable
 
     chosen |= {"work": work or work_beside(out), "filters": read_filters(filters)}
-    for side, files, lang in (
-        ("source", [*filter(None, [source]), *(src or [])], src_lang),
-        ("target", [*filter(None, [target]), *(tgt or [])], tgt_lang),
-    ):
-        chosen |= {f"{side}.inputs": files} if files else {}
-        chosen |= {f"{side}.read.lang": lang} if lang else {}
+    chosen |= _given_side("source", [source, *(src or [])], src_lang)
+    chosen |= _given_side("target", [target, *(tgt or [])], tgt_lang)
     if threshold_from is not None:
         chosen = _reviewed(chosen, threshold_from)
     elif "seed" in chosen and "threshold.precision" not in chosen:
@@ -131,6 +127,12 @@ def command(
         made = [("encoder", _name(settings.encoder)), *summary(result)]
         folder.write(pair_batches(result.pairs), result.pairs.rows, made)
     summarise(result, written, out, settings.work)
+
+
+def _given_side(side: str, files: list[str | None], lang: str | None) -> dict[str, Any]:
+    """What the command line says of a side, by key."""
+    named = [file for file in files if file]
+    return ({f"{side}.inputs": named} if named else {}) | ({f"{side}.read.lang": lang} if lang else {})
 
 
 def _inputs(tree: dict[str, Any]) -> list[str]:

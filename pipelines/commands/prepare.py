@@ -6,36 +6,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.options import RunnerOption, RunnerSetOption
-from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.prepare.prepare_settings import PrepareSettings
+from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
     from pipelines.datasets.manifest import Dataset
 
-_FORMATS = "txt, tsv, bucc, jsonl, parquet, gettext, wet, warc or html; default: by extension"
+OPTIONS = {
+    "lang": key("read.lang"),
+    "format": key("read.format"),
+    "column": key("read.column"),
+    "ref_column": key("read.ref_column"),
+    "encoder": key("encoder"),
+    "lang_filter": key("lang_filter"),
+    "lang_probability": key("lang_probability"),
+    "max_chars": key("read.max_chars"),
+    "truncated": key("read.truncated"),
+    "rows_per_shard": key("rows_per_shard"),
+    "block_mb": key("block_mb"),
+    "memory_mb": key("memory_mb"),
+}
 
 
+@with_settings(PrepareSettings, OPTIONS)
 def command(
-    inputs: Annotated[list[str], typer.Argument(help="Files, URLs or quoted globs; gz, bz2, xz and zst by extension.")],
-    lang: Annotated[str, typer.Option(help="Language of the text, such as en or zh.")],
+    inputs: Annotated[
+        list[str] | None, typer.Argument(help="Files, URLs or quoted globs; gz, bz2, xz and zst by extension.")
+    ] = None,
+    *,
     out: Annotated[str, typer.Option(help="Folder (any fsspec URL) of the dataset.")],
-    format: Annotated[str | None, typer.Option(help=f"File format: {_FORMATS}.")] = None,
-    column: Annotated[
-        str | None, typer.Option(help="TSV column number, JSONL field, Parquet column, or msgid.")
-    ] = None,
-    ref_column: Annotated[str | None, typer.Option(help="Column that names each row, such as a document URL.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="Encoder folder: adds the subword ids of each sentence.")] = None,
-    lang_filter: Annotated[str, typer.Option(help="detect: drop other languages; assume: trust --lang.")] = "detect",
-    lang_probability: Annotated[
-        float | None, typer.Option(help="Keep what is at least as likely in its language.", show_default="0.5")
-    ] = None,
-    max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 2000,
-    truncated: Annotated[str, typer.Option(help="Damaged archives: stop, or keep what can be read.")] = "stop",
-    rows_per_shard: Annotated[int, typer.Option(help="Sentences in each shard.")] = ROWS_PER_SHARD,
-    block_mb: Annotated[float, typer.Option(help="Size of the pieces of work that files are cut into.")] = 16,
-    memory_mb: Annotated[int, typer.Option(help="Memory for finding duplicates, in each worker.")] = 512,
+    config: ConfigOption = None,
+    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
+    chosen: dict[str, Any],
 ) -> None:
     """Read, clean, filter by language, deduplicate and number the sentences of a corpus.
 
@@ -43,31 +49,16 @@ def command(
 
     Example: twinlode prepare 'en/*.txt.gz' --lang en --out work/en
     """
-    import logging
-
-    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of optional packages when it is imported
-    from encoder.settings import validate_settings
+    quiet_beam()
     from pipelines.commands.places import require_folder
-    from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+    from pipelines.prepare.sentence_stage import prepare
     from pipelines.runners.runner import load_runner, require_reachable
 
-    read: dict[str, Any] = {"lang": lang, "format": format, "column": column, "ref_column": ref_column}
-    tree: dict[str, Any] = {
-        "inputs": inputs,
-        "out": out,
-        "read": read | {"max_chars": max_chars, "truncated": truncated},
-        "lang_filter": lang_filter,
-        "encoder": encoder,
-        "rows_per_shard": rows_per_shard,
-        "block_mb": block_mb,
-        "memory_mb": memory_mb,
-    }
-    if lang_probability is not None:
-        tree["lang_probability"] = lang_probability
-    settings = validate_settings(PrepareSettings, tree, "prepare")
+    chosen |= {"out": out} | ({"inputs": inputs} if inputs else {})
+    settings = validated(PrepareSettings, OPTIONS, settings_tree(chosen, config, set_), "prepare")
     require_folder(out)
     where = load_runner(runner, runner_set or [])
-    require_reachable(where, [*inputs, out])
+    require_reachable(where, [*settings.inputs, out])
     summarise(prepare(settings, where, quiet=False))
 
 

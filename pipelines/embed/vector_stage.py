@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
 from apache_beam.utils.shared import Shared
-from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.inference import Encoder
 from encoder.models import Bag
@@ -30,6 +29,7 @@ from pipelines.datasets.manifest import (
 )
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work, begin, is_complete
+from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead
 from pipelines.embed.vector_shards import EncoderFacts, vectors_request, write_vector_shard
 from pipelines.runners.progress import Phase, Watch, finished_files
@@ -37,21 +37,6 @@ from pipelines.runners.runner import Runner, RunnerSettings, run
 
 NAMESPACE = "twinlode.embed"
 VECTORS, DEAD = "vectors", "dead"
-
-
-class EmbedSettings(BaseModel):
-    """Which sentences, with which encoder; `device`, `threads` and `accelerator` do not decide the result."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    sentences: str = Field(description="the folder of a sentences dataset, any fsspec URL")
-    encoder: str = Field(description="an encoder folder or URL that every worker can read")
-    out: str = Field(description="the folder of the vectors dataset")
-    dtype: Literal["float16", "float32"] = "float32"
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
-    accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
-    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
 
 
 class Embed(beam.PTransform):

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
-from pipelines.embed.vector_stage import EmbedSettings, describe_encoder, embed, load_encoder
+from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.vector_stage import describe_encoder, embed, load_encoder
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
@@ -16,7 +17,8 @@ from pipelines.loop.seed_bitext import probes_path
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
-from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+from pipelines.prepare.prepare_settings import PrepareSettings
+from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, accelerator_of
 
 Report = Callable[[str], None]  # told the name of each stage

@@ -8,14 +8,16 @@ from functools import partial
 from encoder.inference import Encoder
 from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import Dataset, join
-from pipelines.embed.vector_stage import EmbedSettings, embed, facts_of, load_encoder
+from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.vector_stage import embed, facts_of, load_encoder
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
 from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
-from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+from pipelines.prepare.prepare_settings import PrepareSettings
+from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, accelerator_of, require_reachable
 
 

@@ -11,17 +11,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.metadata import version
-from typing import Literal
 
 import apache_beam as beam
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from encoder.segment import libraries
 from mining.errors import InputError
-from mining.language_id import LIKELY, is_known, model_version
+from mining.language_id import is_known, model_version
 from mining.paths import compression_of, expand, resolve
-from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.manifest import (
     Counters,
     Dataset,
@@ -37,7 +35,8 @@ from pipelines.datasets.work import Work, begin, new_name
 from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
 from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
-from pipelines.prepare.readers import Block, ReadSettings, cut_file, read_block
+from pipelines.prepare.prepare_settings import PrepareSettings
+from pipelines.prepare.readers import Block, cut_file, read_block
 from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -49,32 +48,6 @@ _BYTES_PER_LINE = 60
 _EXPANSION = 4
 # A worker process takes some seconds to start, and so must have more than that to do.
 _SECONDS_WORTH_A_WORKER = 10
-
-
-class PrepareSettings(BaseModel):
-    """What to read and what to keep; everything here but `block_mb` and `memory_mb` decides the result."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    inputs: list[str] = Field(min_length=1, description="files, URLs or globs, in order of precedence for duplicates")
-    out: str = Field(description="the folder of the dataset, any fsspec URL")
-    read: ReadSettings
-    lang_filter: Literal["detect", "assume"] = "detect"
-    lang_probability: float = Field(
-        default=LIKELY, ge=0, le=1, description="keep what is at least as likely in its language"
-    )
-    encoder: str | None = Field(
-        default=None, description="an encoder folder; its subword ids become the column `pieces`"
-    )
-    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
-    block_mb: float = Field(
-        default=16, gt=0, description="work item size: a larger file is cut, a larger archive makes parts"
-    )
-    memory_mb: int = Field(default=512, ge=1, description="memory that finding duplicates may take in each worker")
-
-    @property
-    def block_bytes(self) -> int:
-        return max(int(self.block_mb * 2**20), 1)
 
 
 class Plan(BaseModel):

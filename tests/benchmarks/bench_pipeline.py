@@ -92,8 +92,8 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
     from pipelines.datasets.sentences import PIECES, SCHEMA, constant, pieces_column, write_shard
     from pipelines.prepare.parts import CLEANING, hash_texts
     from pipelines.prepare.pieces import load_text_encoder
+    from pipelines.prepare.prepare_settings import PrepareSettings
     from pipelines.prepare.readers import Block, ReadSettings, read_block
-    from pipelines.prepare.sentence_stage import PrepareSettings
 
     size = PrepareSettings.model_fields["rows_per_shard"].default
     least = PrepareSettings.model_fields["lang_probability"].default
@@ -137,9 +137,11 @@ def loop(path: Path, encoder: Path, out: Path) -> Clock:
 
 def stages(path: Path, encoder: Path, out: Path, processes: int | None) -> Clock:
     """Both stages on the local runner."""
-    from pipelines.embed.vector_stage import EmbedSettings, embed
+    from pipelines.embed.embed_settings import EmbedSettings
+    from pipelines.embed.vector_stage import embed
+    from pipelines.prepare.prepare_settings import PrepareSettings
     from pipelines.prepare.readers import ReadSettings
-    from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+    from pipelines.prepare.sentence_stage import prepare
     from pipelines.runners.runner import RunnerSettings
 
     clock = Clock()

@@ -8,10 +8,12 @@ import pytest
 from encoder import Encoder
 from mining.errors import InputError
 from pipelines.datasets.sentences import read_shard
+from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
-from pipelines.embed.vector_stage import EmbedSettings, embed, facts_of
+from pipelines.embed.vector_stage import embed, facts_of
+from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
-from pipelines.prepare.sentence_stage import PrepareSettings, prepare
+from pipelines.prepare.sentence_stage import prepare
 from tests.pipelines.corpora import write_corpora, write_encoder
 
 

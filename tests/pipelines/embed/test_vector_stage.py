@@ -22,8 +22,9 @@ from pipelines.embed.vector_stage import (
     embed_table,
     encoder_of,
 )
+from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
-from pipelines.prepare.sentence_stage import Prepare, PrepareSettings, prepare
+from pipelines.prepare.sentence_stage import Prepare, prepare
 from tests.pipelines.corpora import write_corpora, write_encoder
 
 

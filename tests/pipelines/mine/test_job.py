@@ -21,7 +21,8 @@ from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed import vector_stage
-from pipelines.embed.vector_stage import EmbedSettings, embed
+from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.vector_stage import embed
 from pipelines.graph import graph_stage
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph

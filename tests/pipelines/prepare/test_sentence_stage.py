@@ -22,7 +22,9 @@ from pipelines.cli import app
 from pipelines.datasets.manifest import Dataset, Manifest, open_dataset
 from pipelines.datasets.sentences import read_shard, tokens_of
 from pipelines.prepare.pieces import load_text_encoder
-from pipelines.prepare.sentence_stage import Prepare, PrepareSettings, ReadSettings, prepare
+from pipelines.prepare.prepare_settings import PrepareSettings
+from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.sentence_stage import Prepare, prepare
 from pipelines.runners.runner import RunnerSettings
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "it", "rained", "in", "London", "and", "nobody", "Went", "Out"]

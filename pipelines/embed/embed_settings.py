@@ -1,0 +1,24 @@
+"""Settings of the second stage. Nothing heavy is imported: commands derive options from them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class EmbedSettings(BaseModel):
+    """Which sentences, with which encoder; `device`, `threads` and `accelerator` do not decide the result."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sentences: str = Field(description="the folder of a sentences dataset, any fsspec URL")
+    encoder: str = Field(description="an encoder folder or URL that every worker can read")
+    out: str = Field(description="the folder of the vectors dataset")
+    dtype: Literal["float32", "float16"] = Field(
+        default="float32", description="type of stored vectors; float16 takes half the disk"
+    )
+    device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
+    accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
+    trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")
