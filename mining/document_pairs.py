@@ -125,7 +125,8 @@ def document_vectors(collection: Collection) -> np.ndarray:
     edges = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, 0, dtype=np.float64)])
     sums = edges[collection.starts[1:]] - edges[collection.starts[:-1]]
     unit = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-    return (unit - unit.mean(0) * (len(unit) > 3)).astype(np.float32)
+    distinct = np.unique(np.round(unit, 4).astype(np.float32), axis=0)  # a document repeated is no more typical
+    return (unit - distinct.mean(0) * (len(distinct) > 3)).astype(np.float32)
 
 
 def _candidates(

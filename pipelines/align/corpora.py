@@ -30,6 +30,7 @@ class DocumentText(NamedTuple):
     name: str
     texts: list[str]
     lines: list[int]
+    alternates: dict[str, str] | None = None  # what a page says its name in other languages is
 
 
 class Corpus(NamedTuple):
@@ -108,10 +109,10 @@ def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterat
         dropped.update(batch.dropped)
         for place, (text, line) in enumerate(zip(batch.texts, batch.lines.tolist(), strict=True)):
             name = batch.refs[place] if batch.refs is not None else file
-            if name != current.name:
+            if not named or name != current.name:
                 if named:
                     yield current
-                current = DocumentText(name, [], [])
+                current = DocumentText(name, [], [], (batch.alternates or {}).get(name))
             named = True
             current.texts.append(text)
             current.lines.append(line)
@@ -127,6 +128,21 @@ def _language(document: DocumentText, lang: str) -> float:
     """The mean probability of the language over the longest sentences."""
     longest = sorted(document.texts, key=len)[-_LOOKED_AT:]
     return float(language_probabilities([text.replace("\n", " ") for text in longest], lang).mean())
+
+
+def document_keys(source: Corpus, target: Corpus) -> tuple[list[str], list[str]]:
+    """Keys that are equal for two documents whose names differ by the language alone, or of which one names the other
+    as its translation (`hreflang`).
+    """
+    sides = source, target
+    keys = [[document_key(document.name, side.lang) for document in side.documents] for side in sides]
+    places = [{document.name: place for place, document in enumerate(side.documents)} for side in sides]
+    for number, side in enumerate(sides):
+        for place, document in enumerate(side.documents):
+            mate = places[1 - number].get((document.alternates or {}).get(sides[1 - number].lang, ""))
+            if mate is not None:
+                keys[number][place] = keys[1 - number][mate] = f"hreflang {(place, mate)[number]}"
+    return keys[0], keys[1]
 
 
 def document_key(name: str, lang: str) -> str:

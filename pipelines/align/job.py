@@ -15,7 +15,7 @@ from mining.alignment_words import of_document, project_words, word_vectors
 from mining.document_pairs import CANDIDATES, collect, match_documents, pair_confidence
 from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
-from pipelines.align.corpora import Corpus, DocumentText, document_key, read_corpus
+from pipelines.align.corpora import Corpus, DocumentText, document_keys, read_corpus
 from pipelines.mine.word_texts import find_words
 from pipelines.prepare.readers import ReadSettings
 
@@ -114,10 +114,8 @@ def align_embedded(first: Embedded, second: Embedded, settings: AlignSettings) -
         couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
         best = np.zeros(1, np.int64), np.zeros(1, np.int64)
     else:
-        keys = [
-            [document_key(document.name, corpus.lang) for document in corpus.documents] for corpus in (source, target)
-        ]
-        found = match_documents(collections[0], collections[1], (keys[0], keys[1]), candidates=settings.candidates)
+        keys = document_keys(source, target)
+        found = match_documents(collections[0], collections[1], keys, candidates=settings.candidates)
         couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
         best = found.best_of_source, found.best_of_target
 

@@ -67,6 +67,7 @@ class Batch(NamedTuple):
     refs: list[str] | None  # what the input itself calls each row: BUCC id, document URL, message context
     dropped: Counter[str]
     end: int  # lines (rows, records) of the block consumed so far
+    alternates: dict[str, dict[str, str]] | None = None  # of pages, by ref: the URL of each other language (hreflang)
 
     @property
     def rows_in(self) -> int:

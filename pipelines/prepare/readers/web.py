@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 from typing import Any, BinaryIO, NamedTuple, cast
+from urllib.parse import urljoin
 
 import numpy as np
 
@@ -31,6 +33,8 @@ BATCH_SENTENCES = 8192
 _HTML = {"text/html", "application/xhtml+xml"}
 # Where browsers stop, too; finding the main text takes time in proportion to the square of the depth.
 DEEPEST = 512
+_LINK = re.compile(r"<link\b[^>]*\bhreflang\b[^>]*>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""\b(hreflang|href)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 # The parser compares every attribute of a tag with all before it.
 MOST_ATTRIBUTES = 1000
@@ -49,6 +53,7 @@ class Page(NamedTuple):
     url: str
     text: str | None
     reason: str = ""
+    alternates: dict[str, str] | None = None  # language: URL
 
 
 def read_wet(block: Block, settings: ReadSettings) -> Iterator[Batch]:
@@ -80,6 +85,7 @@ def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[Batch]:
     refs: list[str] = []
     lines: list[int] = []
     dropped: Counter[str] = Counter()
+    alternates: dict[str, dict[str, str]] = {}
     number = 0
     for number, page in enumerate(pages, 1):
         sentences = split_sentences(page.text or "", settings.lang)
@@ -89,10 +95,12 @@ def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[Batch]:
         texts += kept
         refs += [page.url] * len(kept)
         lines += [number] * len(kept)
+        if page.alternates and kept:
+            alternates[page.url] = page.alternates
         if len(texts) >= BATCH_SENTENCES:
-            yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number)
-            texts, refs, lines, dropped = [], [], [], Counter()
-    yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number)
+            yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
+            texts, refs, lines, dropped, alternates = [], [], [], Counter(), {}
+    yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
 
 
 def _wet_page(record: Any, url: str, body: bytes) -> Page:
@@ -118,7 +126,18 @@ def _html_page(url: str, body: bytes, charset: str | None) -> Page:
     if _MANY_ATTRIBUTES.search(html):
         return Page(url, None, TOO_MANY_ATTRIBUTES)
     text = extract_plain_text(html, main_content=True, list_bullets=False, links=False, alt_texts=False)
-    return Page(url, text)
+    return Page(url, text, alternates=_alternates(url, html))
+
+
+def _alternates(url: str, html: str) -> dict[str, str] | None:
+    """The same page in other languages, as its `<link hreflang>` say; the country of a language is left out."""
+    found: dict[str, str] = {}
+    for link in _LINK.findall(html):
+        values = {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(link)}
+        lang = values.get("hreflang", "").lower().split("-")[0]
+        if lang and values.get("href"):
+            found.setdefault(lang, urljoin(url, values["href"]))
+    return found or None
 
 
 def _depth(html: str) -> int:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from encoder.models.bag import BagSettings
 from mining.errors import InputError
-from pipelines.align.corpora import document_files, document_key, read_corpus
+from pipelines.align.corpora import document_files, document_key, document_keys, read_corpus
 from pipelines.cli import app
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
@@ -163,6 +163,42 @@ def test_folders_leave_out_hidden_files_and_name_what_is_missing(tmp_path: Path)
 def test_names_without_their_language_are_equal(source: str, target: str) -> None:
     assert document_key(source, "en") == document_key(target, "de") != ""
     assert document_key("plain.txt", "en") == ""
+
+
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_pages_that_name_their_translation_have_one_key(tmp_path: Path, quote: str) -> None:
+    body = "".join(f"<p>This is paragraph number {k}, and it has some words in it.</p>" for k in range(8))
+    link = f"<link rel=alternate href={quote}../de/y.html{quote} hreflang={quote}de-AT{quote}>"
+    for name, head in (("en/a.html", link), ("en/b.html", ""), ("de/x.html", ""), ("de/y.html", "")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"<html><head>{head}</head><body><main>{body}</main></body></html>")
+    corpora = [read_corpus([str(tmp_path / lang)], ReadSettings(lang=lang), "assume") for lang in ("en", "de")]
+    source, target = document_keys(*corpora)
+    assert source[0] == target[1] != ""
+    assert source[1] != target[0]
+    assert len({source[0], source[1], target[0]}) == 3
+
+
+def bad_sides(kind: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    text = document(1, 30)
+    if kind == "backwards":
+        book = document(1, 120)  # long, as all documents here share a few words
+        return {"a.txt": book}, {"b.txt": book[::-1]}
+    if kind == "repeated":
+        return {f"a{k}.txt": text for k in range(100)}, {"b.txt": text, "c.txt": document(2, 30)}
+    return {f"a{k}.txt": document(k, 20) for k in range(10, 16)}, {f"b{k}.txt": document(k, 20) for k in range(20, 26)}
+
+
+@pytest.mark.parametrize(("kind", "pairs"), [("backwards", 0), ("repeated", 1), ("no translations", 0)])
+def test_bad_documents_are_never_forced(encoder: Path, tmp_path: Path, kind: str, pairs: int) -> None:
+    source, target = bad_sides(kind)
+    folders = write_folder(tmp_path / "en", source), write_folder(tmp_path / "de", target)
+    out, lost = tmp_path / "docs.tsv", tmp_path / "lost.tsv"
+    run(encoder, *folders, "-o", tmp_path / "p.tsv", "--documents", out, "--unmatched", lost)
+    assert len(out.read_text().splitlines()) == pairs
+    rows = [line.split("\t") for line in lost.read_text().splitlines()]
+    assert len(rows) == len(source) + len(target) - 2 * pairs
+    assert all(len(row) == 3 and row[2] for row in rows)
 
 
 def test_html_pages_are_documents(tmp_path: Path) -> None:
