@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from mining.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from pipelines.align.job import AlignSettings, DocumentSettings, align_documents
+    from pipelines.align.align_settings import AlignSettings
+    from pipelines.align.job import align_documents
     from pipelines.clean.bitext_chunks import BitextSettings
     from pipelines.clean.clean_stage import Clean, CleanSettings
     from pipelines.clean.clean_stage import clean as clean_bitext
@@ -38,7 +39,6 @@ __all__ = [
     "BitextSettings",
     "Clean",
     "CleanSettings",
-    "DocumentSettings",
     "Embed",
     "EmbedSettings",
     "Graph",
@@ -63,7 +63,8 @@ __all__ = [
 __getattr__ = lazy_attributes(
     "pipelines",
     {
-        **dict.fromkeys(["AlignSettings", "DocumentSettings", "align_documents"], "pipelines.align.job"),
+        "AlignSettings": "pipelines.align.align_settings",
+        "align_documents": "pipelines.align.job",
         "BitextSettings": "pipelines.clean.bitext_chunks",
         **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package

@@ -7,48 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.inference import Encoder
-from mining.alignment import BEADS, LARGEST_BEADS, Alignment, align_sentences, document_of
+from mining.alignment import Alignment, align_sentences, document_of
 from mining.alignment_words import of_document, project_words, word_vectors
-from mining.document_pairs import CANDIDATES, collect, match_documents, pair_confidence
+from mining.document_pairs import collect, match_documents, pair_confidence
 from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
+from pipelines.align.align_settings import AlignSettings
 from pipelines.align.corpora import Corpus, DocumentText, document_keys, read_corpus
 from pipelines.mine.word_texts import find_words
-from pipelines.prepare.readers import ReadSettings
-
-
-class DocumentSettings(BaseModel):
-    """One language: its documents and how to read them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    inputs: list[str] = Field(min_length=1, description="files, folders, URLs or globs")
-    read: ReadSettings
-    lang_filter: Literal["detect", "assume"] = Field(
-        default="detect", description="detect: refuse documents of other languages; assume: trust the language given"
-    )
-
-
-class AlignSettings(BaseModel):
-    """Everything that decides an alignment."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: DocumentSettings
-    target: DocumentSettings
-    encoder: str | None = Field(default=None, description="encoder: a folder, a URL, or a Hugging Face model")
-    beads: int = Field(
-        default=BEADS, ge=2, lt=LARGEST_BEADS, description="sentences of a bead, both sides together, at most"
-    )
-    confidence: float = Field(
-        default=0.5, ge=0, le=1, description="document pairs that are less likely translations are not aligned"
-    )
-    candidates: int = Field(default=CANDIDATES, ge=1, description="documents that are compared with each document")
-    device: str = "auto"
-    threads: int | None = Field(default=None, ge=1, description="CPU threads. Default: all cores")
 
 
 class Embedded(NamedTuple):

@@ -10,8 +10,9 @@ import pyarrow as pa
 from mining.files import atomic_text
 from mining.filters import FilterSettings
 from mining.pairs import SCHEMA, rebatch
+from pipelines.align.align_settings import AlignSettings
 from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignResult, AlignSettings
+from pipelines.align.job import AlignResult
 from pipelines.datasets.manifest import join
 from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings, default_encoder

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from pipelines.commands.mine import show
+from pipelines.align.align_settings import AlignSettings
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.mine import console_report, show
 from pipelines.commands.options import DatasetColumnsOption, DatasetOption, hub_folder
+from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pipelines.align.job import AlignResult
 
+MAX_CHARS = 10_000
+OPTIONS = {
+    "src_lang": key("source.read.lang"),
+    "tgt_lang": key("target.read.lang"),
+    "encoder": key("encoder"),
+    "most": key("beads"),
+    "confidence": key("confidence"),
+    "format": key(*(f"{side}.read.format" for side in SIDES)),
+    "column": key(*(f"{side}.read.column" for side in SIDES)),
+    "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),
+    "lang_filter": key(*(f"{side}.lang_filter" for side in SIDES)),
+    "device": key("device"),
+    "threads": key("threads"),
+}
+
 Documents = Annotated[
-    str, typer.Argument(help="A folder, a file or a quoted glob: text, `docid TAB sentence`, HTML, WARC, WET.")
+    str | None, typer.Argument(help="A folder, a file or a quoted glob: text, `docid TAB sentence`, HTML, WARC, WET.")
 ]
 
 
+@with_settings(AlignSettings, OPTIONS)
 def command(
-    source: Documents,
-    target: Documents,
+    source: Documents = None,
+    target: Documents = None,
+    *,
     out: Annotated[str, typer.Option("--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx.")],
-    src_lang: Annotated[str, typer.Option(help="Source language, such as en.")],
-    tgt_lang: Annotated[str, typer.Option(help="Target language.")],
-    encoder: Annotated[
-        str | None, typer.Option(help="Encoder: a folder, a URL, or a Hugging Face model. Default: our own.")
-    ] = None,
     documents: Annotated[
         str | None, typer.Option(help="Write the document pairs: source TAB target TAB how likely translations.")
     ] = None,
@@ -46,24 +64,15 @@ def command(
         str, typer.Option(help="mine: sentences that alignment leaves over are mined, into the same pairs; or drop.")
     ] = "drop",
     work: Annotated[str | None, typer.Option(help="Folder for mining leftovers. Default: beside --out.")] = None,
-    most: Annotated[int, typer.Option("--most", help="Sentences of a bead, both sides together, at most.")] = 8,
-    confidence: Annotated[
-        float, typer.Option(help="Document pairs that are less likely translations are not aligned.")
-    ] = 0.5,
-    format: Annotated[
-        str | None, typer.Option(help="Format of the files, as for prepare. Default: by extension.")
+    max_chars: Annotated[
+        int | None, typer.Option(help="Longer sentences are dropped.", show_default=str(MAX_CHARS))
     ] = None,
-    column: Annotated[str | None, typer.Option(help="Column or field with the text.")] = None,
-    ref_column: Annotated[str | None, typer.Option(help="Column that names the document.")] = None,
-    lang_filter: Annotated[
-        str, typer.Option(help="detect: refuse documents of other languages; assume: trust the language given.")
-    ] = "detect",
-    max_chars: Annotated[int, typer.Option(help="Longer sentences are dropped.")] = 10_000,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads. Default: all cores.")] = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    chosen: dict[str, Any],
 ) -> None:
     """Find which documents are translations of each other and align their sentences in order, many to many.
 
@@ -73,67 +82,94 @@ def command(
     Example: twinlode align en/ de/ -o pairs.tsv --src-lang en --tgt-lang de --documents documents.tsv
     """
     quiet_beam()
-    from rich.console import Console
-
-    from encoder.settings import validate_settings
     from mining.errors import InputError
-    from mining.pair_formats import write_pairs
     from pipelines.align.corpora import document_files
-    from pipelines.align.job import AlignSettings, align_documents
-    from pipelines.align.outputs import (
-        pair_rows,
-        write_beads,
-        write_documents,
-        write_links_xml,
-        write_parallel,
-        write_unmatched,
-    )
-    from pipelines.align.page import write_page
+    from pipelines.align.job import align_documents
     from pipelines.commands.places import check_places
-    from pipelines.mine.pair_export import check_target, written_files
+    from pipelines.mine.pair_export import written_files
 
     if leftovers not in ("drop", "mine"):
         raise InputError(f"--leftovers is drop or mine, not {leftovers}")
-    read: dict[str, Any] = {"format": format, "column": column, "ref_column": ref_column, "max_chars": max_chars}
-    tree: dict[str, Any] = {
-        name: {"inputs": [given], "read": read | {"lang": lang}, "lang_filter": lang_filter}
-        for name, given, lang in (("source", source, src_lang), ("target", target, tgt_lang))
-    }
-    tree |= {"encoder": encoder, "beads": most, "confidence": confidence, "device": device, "threads": threads}
-    settings = validate_settings(AlignSettings, tree, "align")
+    settings = _settings(chosen, {"source": source, "target": target}, max_chars, config, set_)
     languages = settings.source.read.lang, settings.target.read.lang
-    others = filter(None, [documents, unmatched, beads, xces, parallel, report])
-    check_places([*written_files(out, pair_format, languages), *others], document_files([source, target]))
+    outputs = Outputs(documents, unmatched, beads, xces, parallel, report)
+    inputs = document_files([*settings.source.inputs, *settings.target.inputs])
+    check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
-    console = Console(stderr=True)
-    result = align_documents(settings, report=lambda step: console.print(f"[bold]{step}"))
-    batches = list(pair_rows(result))
-    mined = 0
-    if leftovers == "mine":
-        from pipelines.align.leftovers import mine_leftovers
-
-        console.print("[bold]mine leftovers")
-        more = mine_leftovers(settings, result, work or f"{out}.work")
-        mined = sum(batch.num_rows for batch in more)
-        batches += more
-    written = write_pairs(
-        out, batches, format=check_target(out, pair_format), src_lang=languages[0], tgt_lang=languages[1]
-    )
+    result = align_documents(settings, report=console_report)
+    batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if leftovers == "mine" else None)
+    written = _write_pairs(out, batches, pair_format, languages)
     if folder is not None:
         folder.write(batches, written, _summary(result, mined))
-    if documents:
-        write_documents(documents, result.pairs)
-    if unmatched:
-        write_unmatched(unmatched, result.unmatched)
-    if beads:
-        write_beads(beads, result.pairs)
-    if xces:
-        write_links_xml(xces, result.pairs)
-    if parallel:
-        write_parallel(parallel, result)
-    if report:
-        write_page(report, result)
+    outputs.write(result)
     _summarise(result, written, mined, out)
+
+
+def _settings(
+    chosen: dict[str, Any],
+    documents: dict[str, str | None],
+    max_chars: int | None,
+    config: Path | None,
+    overrides: list[str] | None,
+) -> AlignSettings:
+    """The settings; documents have longer sentences than the lines of a corpus."""
+    chosen |= {f"{side}.inputs": [given] for side, given in documents.items() if given}
+    chosen |= {f"{side}.read.max_chars": max_chars for side in SIDES if max_chars is not None}
+    tree = settings_tree(chosen, config, overrides)
+    for side in SIDES:
+        read = tree.setdefault(side, {}).setdefault("read", {})
+        if isinstance(read, dict):
+            read.setdefault("max_chars", MAX_CHARS)
+    return validated(AlignSettings, OPTIONS, tree, "align")
+
+
+class Outputs(NamedTuple):
+    """Files beside the pairs, those that are wanted."""
+
+    documents: str | None
+    unmatched: str | None
+    beads: str | None
+    xces: str | None
+    parallel: str | None
+    report: str | None
+
+    def write(self, result: AlignResult) -> None:
+        from pipelines.align import outputs
+        from pipelines.align.page import write_page
+
+        if self.documents:
+            outputs.write_documents(self.documents, result.pairs)
+        if self.unmatched:
+            outputs.write_unmatched(self.unmatched, result.unmatched)
+        if self.beads:
+            outputs.write_beads(self.beads, result.pairs)
+        if self.xces:
+            outputs.write_links_xml(self.xces, result.pairs)
+        if self.parallel:
+            outputs.write_parallel(self.parallel, result)
+        if self.report:
+            write_page(self.report, result)
+
+
+def _all_pairs(result: AlignResult, settings: AlignSettings, work: str | None) -> tuple[list[pa.Table], int]:
+    """Aligned pairs, and those mined from what is left over where there is a folder for that; how many these are."""
+    from pipelines.align.leftovers import mine_leftovers
+    from pipelines.align.outputs import pair_rows
+
+    aligned = list(pair_rows(result))
+    if work is None:
+        return aligned, 0
+    console_report("mine leftovers")
+    more = mine_leftovers(settings, result, work)
+    return aligned + more, sum(batch.num_rows for batch in more)
+
+
+def _write_pairs(out: str, batches: list[pa.Table], pair_format: str | None, languages: tuple[str, str]) -> int:
+    from mining.pair_formats import write_pairs
+    from pipelines.mine.pair_export import check_target
+
+    kind = check_target(out, pair_format)
+    return write_pairs(out, batches, format=kind, src_lang=languages[0], tgt_lang=languages[1])
 
 
 def _summarise(result: AlignResult, written: int, mined: int, out: str) -> None:

@@ -107,18 +107,17 @@ def command(
     elif "seed" in chosen and "threshold.precision" not in chosen:
         raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
     tree = settings_tree(chosen, config, set_)
-    reads = _inputs(tree)
-    check_places(_outputs(out, pair_format, rejected, SIDES), expand(reads))  # before any text is read
+    reads, outputs = _inputs(tree), _outputs(out, pair_format, rejected, SIDES)
+    where = load_runner(runner, runner_set or [])
+    require_reachable(where, [*outputs, *reads])
+    check_places(outputs, expand(reads))  # before any text is read
     found = [f"{side} language: {lang}, detected from the text" for side, lang in fill_in_languages(tree).items()]
     say_notes([*found, *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
-    where = load_runner(runner, runner_set or [])
     languages = settings.source.read.lang, settings.target.read.lang
-    outputs = _outputs(out, pair_format, rejected, languages)
-    require_reachable(where, [*outputs, *reads])
     require_folder(settings.work)
     folder = hub_folder(dataset, dataset_columns, languages)
-    check_places(outputs, expand(reads))  # again: some names have the languages in them
+    check_places(_outputs(out, pair_format, rejected, languages), expand(reads))  # some names have languages in them
     result = mine_corpora(settings, where, quiet=False, report=console_report)
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:

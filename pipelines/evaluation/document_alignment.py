@@ -10,12 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from mining.errors import InputError
+from pipelines.align.align_settings import AlignSettings
 from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignResult, AlignSettings, DocumentPair, DocumentSettings, Embedded, align_embedded
+from pipelines.align.job import AlignResult, DocumentPair, Embedded, align_embedded
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
 from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.word_sources import words_of
+from pipelines.mine.mine_settings import SideSettings
 from pipelines.prepare.readers import ReadSettings
 
 _HEADLINES = ("documents f1", "sentence pairs inside")
@@ -101,7 +103,7 @@ def _read(data: DataFolder, name: str, lang: str) -> list[_Part]:
 
 def _settings(other: str) -> AlignSettings:
     """Everything but the corpora, which are there already, as a user has it who sets nothing."""
-    sides = [DocumentSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", other)]
+    sides = [SideSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", other)]
     return AlignSettings(source=sides[0], target=sides[1])
 
 

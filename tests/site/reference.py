@@ -23,7 +23,7 @@ PACKAGES = ("mining", "encoder", "pipelines")
 # Title, what reads it, and where the settings are.
 ROOTS = {
     "mine": ("`twinlode mine --config`, `--set`", "pipelines.mine.mine_settings:JobSettings"),
-    "align": ("`AlignSettings` of the Python API", "pipelines.align.job:AlignSettings"),
+    "align": ("`AlignSettings` of the Python API", "pipelines.align.align_settings:AlignSettings"),
     "clean": ("`CleanSettings` of the Python API", "pipelines.clean.clean_stage:CleanSettings"),
     "train": ("`twinlode train CONFIG`", "encoder.training.settings:TrainSettings"),
     "train-classifier": ("`twinlode train-classifier CONFIG`", "pipelines.clean.training:ClassifierSettings"),
