@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from encoder.distributed import launched_rank
 from encoder.training.observation import Quiet, RunLog
@@ -51,7 +52,9 @@ def train_watched(
 
 def _show_summary(console: Console, trained: Trained) -> None:
     result, store = trained.result, trained.store
-    table = Table(title=f"trained: {trained.folder}", show_header=False)
+    table = Table(title=Text(f"trained: {trained.folder}"), title_justify="left", show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", justify="right")
     pairs_per_second = result.position.pairs / max(result.position.seconds, 1e-9)
     rows = [
         ("languages", f"{len(store.languages)}"),

@@ -30,39 +30,37 @@ def command(
     With --quantize it stays an encoder of twinlode, far smaller and with nearly the same vectors. Where the data
     of its training run is at hand, it says which embeddings are used most, and these lose least.
     """
-    from rich.console import Console
-    from rich.table import Table
-
     if quantize:
         _quantize(encoder, out, dim, megabytes)
         return
 
     from encoder.exchange import export_encoder
+    from pipelines.commands.mine import show
 
     exported = export_encoder(encoder, form.value, out, trust_remote_code=trust_remote_code)
     call = "AutoModel.from_pretrained" if form is Form.huggingface else "SentenceTransformer"
-    table = Table("exported", "", show_header=False)
-    table.add_row("folder", str(exported.folder))
-    table.add_row("architecture", exported.architecture)
-    table.add_row("load with", f'{call}("{out}"{"" if exported.standard else ", trust_remote_code=True"})')
-    table.add_row("needs twinlode", "no" if exported.standard else "yes: its segmentation or model is our own code")
+    rows = [
+        ("folder", str(exported.folder)),
+        ("architecture", exported.architecture),
+        ("load with", f'{call}("{out}"{"" if exported.standard else ", trust_remote_code=True"})'),
+        ("needs twinlode", "no" if exported.standard else "yes: its segmentation or model is our own code"),
+    ]
     if exported.segments:
-        table.add_row("languages", 'encode(sentences, lang="zh"); without lang it segments as English')
-    Console().print(table)
+        rows.append(("languages", 'encode(sentences, lang="zh"); without lang it segments as English'))
+    show("exported", rows)
 
 
 def _quantize(encoder: str, out: Path, dim: int | None, megabytes: float) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from encoder.quantization import quantize_encoder
+    from pipelines.commands.mine import show
 
     made = quantize_encoder(encoder, out, dim=dim, megabytes=megabytes)
-    table = Table("quantized", "", show_header=False)
-    table.add_row("folder", str(made.folder))
-    table.add_row("size", f"{made.megabytes:.1f} MB")
-    table.add_row("dimensions", str(made.dim))
-    table.add_row("lost by the codes", f"{made.error:.1%} of the embeddings' energy, by their use")
-    table.add_row("embeddings dropped", f"{made.dropped:.1%}")
-    table.add_row("fingerprint", made.fingerprint[:8])
-    Console().print(table)
+    rows = [
+        ("folder", str(made.folder)),
+        ("size", f"{made.megabytes:.1f} MB"),
+        ("dimensions", str(made.dim)),
+        ("lost by the codes", f"{made.error:.1%} of the embeddings' energy, by their use"),
+        ("embeddings dropped", f"{made.dropped:.1%}"),
+        ("fingerprint", made.fingerprint[:8]),
+    ]
+    show("quantized", rows)

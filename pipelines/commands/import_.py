@@ -27,16 +27,11 @@ def command(
 
     Example: twinlode import sentence-transformers/LaBSE --out encoders/labse
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from encoder.exchange import import_encoder
     from encoder.models import PretrainedSettings
+    from pipelines.commands.mine import show
 
     settings = PretrainedSettings(source=source, pooling=pooling.value, trust_remote_code=trust_remote_code)
     imported = import_encoder(source, out, settings=settings)
-    table = Table("imported", "", show_header=False)
-    table.add_row("folder", str(imported.folder))
-    table.add_row("dimensions", str(imported.dim))
-    table.add_row("fingerprint", imported.fingerprint)
-    Console().print(table)
+    rows = [("folder", str(imported.folder)), ("dimensions", str(imported.dim)), ("fingerprint", imported.fingerprint)]
+    show("imported", rows)

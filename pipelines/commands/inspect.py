@@ -22,18 +22,15 @@ def command(
     """
     quiet_beam()
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
+    from pipelines.commands.mine import show
     from pipelines.inspection import describe
     from pipelines.runners.console_table import show_table
 
     found = describe(path, rows)
     console = Console()
     console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)
-    table = Table("", "", show_header=False)
-    for name, value in found.facts:
-        table.add_row(Text(name), Text(value))  # as Text, because values may hold what rich takes for markup
-    console.print(table)
+    show(None, found.facts)
     if found.rows:
         show_table([list(found.columns), *map(list, found.rows)], console, texts=True)

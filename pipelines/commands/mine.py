@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -188,14 +189,15 @@ def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
     return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
 
 
-def show(title: str, rows: list[tuple[str, str]]) -> None:
-    """Print a table of names and figures."""
+def show(title: str | None, rows: Iterable[tuple[str, str]]) -> None:
+    """Print a table of names and figures; what is too long for the terminal goes on below, and nothing is cut off."""
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("", "", title=escape(title), title_justify="left", show_header=False)
-    table.columns[1].justify, table.columns[1].overflow = "right", "fold"  # a path that is cut off is of no use
+    table = Table(title=Text(title) if title else None, title_justify="left", show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", justify="right")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(Text, row))  # as Text, because names of files may hold what rich takes for markup
     Console().print(table)

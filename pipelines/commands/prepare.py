@@ -64,14 +64,13 @@ def command(
 
 def summarise(dataset: Dataset) -> None:
     """Print what became of the rows of a dataset."""
-    from rich.console import Console
-    from rich.table import Table
+    from pipelines.commands.mine import show
 
     counters = dataset.manifest.counters
-    table = Table("", "sentences", title=dataset.url, title_justify="left")
-    table.columns[1].justify = "right"
-    table.add_row("read", f"{counters.rows_in:,}")
-    for reason, rows in sorted(counters.dropped.items(), key=lambda item: -item[1]):
-        table.add_row(f"dropped: {reason.replace('_', ' ')}", f"{rows:,}")
-    table.add_row(f"kept, in {len(dataset.shards)} shards", f"{counters.kept:,}")
-    Console().print(table)
+    dropped = sorted(counters.dropped.items(), key=lambda item: -item[1])
+    rows = [
+        ("sentences read", f"{counters.rows_in:,}"),
+        *((f"dropped: {reason.replace('_', ' ')}", f"{rows:,}") for reason, rows in dropped),
+        (f"kept, in {len(dataset.shards)} shards", f"{counters.kept:,}"),
+    ]
+    show(dataset.url, rows)

@@ -37,6 +37,7 @@ from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import Block, cut_file, read_block
+from pipelines.prepare.readers.blocks import TRUNCATED
 from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -170,7 +171,7 @@ def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: b
     """
     work = start(settings)
     if isinstance(work, Dataset):
-        return work
+        return _as_whole_as_asked(work, settings)
     with work.alone():
         plan = make_plan(settings, work)
         run(
@@ -180,7 +181,18 @@ def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: b
             watch=None if quiet else _watch(work, plan),
             here=partial(_prepare_here, settings, work, plan),
         )
-    return open_dataset(settings.out, "sentences")
+    return _as_whole_as_asked(open_dataset(settings.out, "sentences"), settings)
+
+
+def _as_whole_as_asked(dataset: Dataset, settings: PrepareSettings) -> Dataset:
+    """The dataset, unless it was made with less than whole archives, which were allowed then and are not now."""
+    damaged = dataset.manifest.counters.dropped.get(TRUNCATED, 0)
+    if damaged and settings.read.truncated == "stop":
+        raise InputError(
+            f"{dataset.url} was made with --truncated keep, of {damaged} archives that are cut off or corrupt; "
+            "give that again, or delete the folder and fetch the archives again"
+        )
+    return dataset
 
 
 def _prepare_here(settings: PrepareSettings, work: Work, plan: Plan) -> None:
@@ -197,8 +209,11 @@ def start(settings: PrepareSettings) -> Work | Dataset:
     """Find the inputs and the state of the output folder; wrong settings fail here, before any work."""
     inputs = [file_input(url) for url in expand(settings.inputs)]
     language_test(settings)
+    # Without `truncated`: it changes nothing of whole archives, and where one is not, it is what we tell to try next.
     configuration: dict[str, JsonValue] = settings.model_dump(
-        mode="json", include={"read", "lang_filter", "lang_probability", "rows_per_shard"}
+        mode="json",
+        include={"read", "lang_filter", "lang_probability", "rows_per_shard"},
+        exclude={"read": {"truncated"}},
     )
     if settings.encoder is not None:
         inputs.append(text_encoder_input(settings.encoder))

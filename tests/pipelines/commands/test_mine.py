@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
+from pipelines.commands.mine import show
 from pipelines.commands.mine_summary import known_measures, sentence_rows
 from pipelines.datasets.manifest import Counters
 
@@ -70,7 +71,8 @@ def test_nothing_is_overwritten_or_read(
         ("source: d.tsv\ntarget: {inputs: [d.tsv]}", "mine: source: Input should be"),
         ("source: {inputs: d.tsv}\ntarget: {inputs: [d.tsv]}", "mine: source.inputs: Input should be a valid list"),
         ("source: {inputs: [d.tsv], read: en}\ntarget: [d.tsv]", "mine: source.read: Input should be"),
-        ("threshold: 1.1\nseed: [1]", "mine: source: Field required"),
+        ("source: {inputs: [d.tsv]}\ntarget: {inputs: [d.tsv]}\nthreshold: 1.1", "mine: threshold: Input should be"),
+        ("source: {inputs: [d.tsv]}\ntarget: {inputs: [d.tsv]}\nseed: [1]", "mine: --seed-pairs: Input should be"),
     ],
 )
 def test_settings_of_the_wrong_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
@@ -80,3 +82,17 @@ def test_settings_of_the_wrong_form(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     result = CliRunner().invoke(app, ["mine", "--config", "job.yaml", "-o", "p.tsv"])
     assert isinstance(result.exception, InputError), result.exception
     assert told in str(result.exception)
+
+
+def test_a_summary_is_whole_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    name = f"my [corpus]/{'pairs-of-a-long-name' * 4}.tsv"
+    show("in [here]", [(f"pairs in {name}", "1,234,567"), ("load with", f"SentenceTransformer({name!r})")])
+    output = capsys.readouterr().out
+    assert "…" not in output and all(len(line) <= 60 for line in output.splitlines())
+    assert "in [here]" in output and "1,234,567" in output
+    letters = "".join(letter for letter in output if letter not in " │┌┬┐└┴┘─\n")
+    assert letters.count("pairs-of-a-long-name") >= 1 and "[corpus]" in letters
+    assert sum(output.count(letter) for letter in "-") == 2 * 16

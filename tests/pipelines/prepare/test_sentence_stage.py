@@ -223,6 +223,18 @@ def test_an_error_in_a_worker_process_is_the_same_sentence_here(tmp_path: Path) 
         prepare(settings([f"{tmp_path}/*.gz"], tmp_path / "out"), RunnerSettings(processes=2))
 
 
+def test_what_an_error_tells_to_try_goes_on_in_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"one line\nanother line\n" * 10)[:-9])
+    stop = settings([f"{tmp_path}/a.gz"], tmp_path / "out")
+    with pytest.raises(InputError, match="--truncated keep"):
+        prepare(stop)
+    keep = stop.model_copy(update={"read": stop.read.model_copy(update={"truncated": "keep"})})
+    assert prepare(keep).manifest.counters.dropped["truncated"] == 1
+    assert prepare(keep).rows > 0
+    with pytest.raises(InputError, match="made with --truncated keep, of 1 archives"):
+        prepare(stop)
+
+
 BAD = [
     (["nothing/*.txt", "--lang", "en"], "nothing/*.txt: no file matches"),
     (["c.txt", "--lang", "xx"], "xx"),
