@@ -42,7 +42,7 @@ def mine(text: Path) -> Mined:
     encoder = Encoder.load()
     source = encoder.encode(english + [seed[row][0] for row in plan.sources()], "en")
     target = encoder.encode(german + [seed[row][1] for row in plan.targets()], "de")
-    edges = retrieve(knn_graph(from_array(source), from_array(target), k=4), Margin.ratio, Retrieval.max)
+    edges = retrieve(knn_graph(from_array(source), from_array(target), k=4), Retrieval.max, Margin.ratio)
     probes = plan.rows(len(english), len(german))
     found = calibrate(edges.source, edges.target, edges.scores, n_src=len(source), n_tgt=len(target), probes=probes)
     pairs = edges.take((edges.source < len(english)) & (edges.target < len(german)))
