@@ -7,11 +7,11 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot docs pictures
+.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot docs pictures test-notebooks build
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,docs,mteb,test]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,docs,mteb,notebooks,test]'
 	touch $@
 
 lint: $(READY)
@@ -64,3 +64,15 @@ docs: $(READY)
 pictures: $(READY)
 	$(BIN)/twinlode demo --text --quick
 	$(BIN)/python -m tests.site.pictures runs/demo-quick docs/pictures
+
+# The notebooks, on the demo's text.
+test-notebooks: $(READY)
+	rm -rf runs/notebooks
+	$(BIN)/twinlode demo --text --quick --out runs/notebooks/text
+	$(BIN)/python -m tests.site.notebooks runs/notebooks
+
+# Wheel and sdist in dist/, as they would be published.
+build: $(READY)
+	rm -rf dist
+	$(BIN)/uv build --quiet
+	$(BIN)/twine check --strict dist/*

@@ -156,7 +156,7 @@ def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> C
     fingerprint = (path / FINGERPRINT).read_text().strip()
     if content_fingerprint(path) != fingerprint:
         raise InputError(
-            f"{folder}: its files do not fit its fingerprint, so some are damaged or edited; copy it again"
+            f"{folder}: its files do not fit its fingerprint, so some are damaged or edited; copy it again", code="T03"
         )
     model, text = _rebuild(path, settings, trust_remote_code)
     try:

@@ -79,7 +79,8 @@ def main() -> None:
         app()
     except InputError as error:
         # Libraries that are quoted in it write several lines.
-        print(f"twinlode: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        more = f" [{error.code}: docs/reference/errors.md]" if error.code else ""
+        print(f"twinlode: {' '.join(str(error).splitlines())}{more}", file=sys.stderr)
         sys.exit(2)
     except BaseException as error:
         if not _interrupted(error):

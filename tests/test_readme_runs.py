@@ -30,7 +30,13 @@ FOREWORD = "twinlode demo --text "  # fetches packages; the stand-ins are what i
 QUICKER = {
     "classifier.yaml": ["trees=10"],
     "domain.yaml": ["subword.vocabulary=90", "limits.epochs=4", "batch.pairs=128"],
-    "loop.yaml": ["train.subword.vocabulary=90", "updates=40", "rounds.0.updates=10", "max_rounds=1", "train.batch.pairs=128"],
+    "loop.yaml": [
+        "train.subword.vocabulary=90",
+        "updates=40",
+        "rounds.0.updates=10",
+        "max_rounds=1",
+        "train.batch.pairs=128",
+    ],
 }
 KNOWN, TORN = messages("buy", "kaufe"), messages("sell", "verkaufe")
 TRAINING = {

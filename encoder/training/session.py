@@ -217,7 +217,8 @@ def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: 
     if changed:
         raise InputError(
             f"{out} holds a run with another {changed[0]} ({before.get(changed[0])}, now {now.get(changed[0])}); "
-            "train into another folder, or delete this one"
+            "train into another folder, or delete this one",
+            code="T04",
         )
 
 

@@ -58,7 +58,8 @@ def require_language(texts: Sequence[str], source: str) -> str:
     shares = ", ".join(f"{language} {share:.0%}" for language, share in list(found.shares.items())[:3])
     raise InputError(
         f"{source}: its language cannot be told from {len(texts):,} sentences ({shares or 'no letters'}); "
-        "it may be mixed, too short or in a language the detector does not know: give the language"
+        "it may be mixed, too short or in a language the detector does not know: give the language",
+        code="T06",
     )
 
 

@@ -106,7 +106,8 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     encoder = Encoder.load(settings.encoder)
     classifier = find_classifier(settings.encoder, settings.classifier)
     if classifier is None:
-        raise InputError(f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier")
+        told = f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier"
+        raise InputError(told, code="T02")
     require_encoder(classifier, encoder)
     langs = settings.bitext.src_lang, settings.bitext.tgt_lang
     planted, known = _seed_pairs(settings.seed_pairs).split()

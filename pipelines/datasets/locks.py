@@ -29,7 +29,8 @@ def held(lock: str, folder: str) -> Iterator[None]:
         except OSError:
             stream.seek(0)
             holder = stream.read().strip() or "another process"
-            raise InputError(f"{folder} is in use by {holder}; wait for it, or choose another folder") from None
+            told = f"{folder} is in use by {holder}; wait for it, or choose another folder"
+            raise InputError(told, code="T05") from None
         stream.truncate(0)
         stream.write(_who())
         stream.flush()

@@ -11,7 +11,7 @@ import pytest
 from mining.calibration import Calibration, by_rank, calibrate
 from mining.errors import InputError
 from mining.knn import knn_graph
-from mining.probes import plan_probes, plant_vectors
+from mining.probes import plan_probes, plant_vectors, planted_rows
 from mining.retrieval import retrieve
 from mining.vectors import from_array
 
@@ -44,7 +44,7 @@ def simulate(
     rng = np.random.default_rng(seed)
     plan = plan_probes(seeds, seed)
     n = rows + len(plan.sources())
-    probes = plan.rows(rows, rows)
+    probes = planted_rows(plan.sources(), plan.targets(), rows, rows)
     # Row i is a true pair with row i for the first `pairs` corpus rows and for the full probes.
     paired = np.concatenate([np.arange(pairs), probes.full[:, 0]])
     found = paired[rng.random(len(paired)) < found_share]
@@ -139,7 +139,14 @@ def test_above_every_score_nothing_is_kept() -> None:
 def test_no_matches_at_all() -> None:
     nothing = np.empty(0, np.int64)
     plan = plan_probes(80)
-    result = calibrate(nothing, nothing, np.empty(0), n_src=160, n_tgt=160, probes=plan.rows(100, 100))
+    result = calibrate(
+        nothing,
+        nothing,
+        np.empty(0),
+        n_src=160,
+        n_tgt=160,
+        probes=planted_rows(plan.sources(), plan.targets(), 100, 100),
+    )
     assert len(result.curve.threshold) == 0
     with pytest.raises(InputError, match="no threshold reaches"):
         result.threshold_for(0.5)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,8 @@ _ELSEWHERE = {
 def on_files(files: Files, config: Any) -> Files:
     for page, name in _ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebook_page(path)))
     return files
 
 
@@ -44,6 +49,25 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     for found in _FROM_ELSEWHERE.findall(output):
         _LOG.warning("%s fetches from elsewhere: %s", page.file.src_uri, found)
     return output
+
+
+def notebook_page(path: Path) -> str:
+    """The cells of a notebook with what they showed when it was last saved."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join(part for cell in cells for part in _cell_parts(cell))
+
+
+def _cell_parts(cell: dict[str, Any]) -> Iterator[str]:
+    source = "".join(cell["source"])
+    yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+    for shown in cell.get("outputs", []):
+        data = shown.get("data", {})
+        if "image/svg+xml" in data:
+            picture = base64.b64encode("".join(data["image/svg+xml"]).encode()).decode()
+            yield f"![A chart](data:image/svg+xml;base64,{picture})"
+        elif shown.get("name") != "stderr":
+            text = "".join(shown.get("text", data.get("text/plain", []))).rstrip()
+            yield f"```text\n{text}\n```"
 
 
 def fill_in(markdown: str) -> str:
