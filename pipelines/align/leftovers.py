@@ -14,8 +14,9 @@ from pipelines.align.align_settings import AlignSettings
 from pipelines.align.corpora import Corpus, DocumentText
 from pipelines.align.job import AlignResult
 from pipelines.datasets.manifest import join
+from pipelines.embed.embed_settings import default_encoder
 from pipelines.mine.job import mine_corpora
-from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings, default_encoder
+from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner

@@ -1,7 +1,8 @@
-"""`twinlode embed`: a dataset of sentences to a dataset of vectors."""
+"""`twinlode embed`: a dataset of sentences to a dataset of vectors, or lines of text to rows of vectors."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,8 +17,14 @@ OPTIONS = {name: key(name) for name in ("encoder", "dtype", "device", "threads",
 
 @with_settings(EmbedSettings, OPTIONS)
 def command(
-    sentences: Annotated[str, typer.Argument(help="Folder of a sentences dataset, made by prepare.")],
-    out: Annotated[str, typer.Option(help="Folder (any fsspec URL) of the vectors.")],
+    sentences: Annotated[
+        str, typer.Argument(help="A sentences dataset, made by prepare; or lines of text: a file, or - for stdin.")
+    ],
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", help="Folder (any fsspec URL) of the vectors; of lines a .npy, or - for stdout."),
+    ],
+    lang: Annotated[str | None, typer.Option(help="Language of lines of text.")] = None,
     config: ConfigOption = None,
     set_: SetOption = None,
     runner: RunnerOption = "local",
@@ -25,19 +32,56 @@ def command(
     *,
     chosen: dict[str, Any],
 ) -> None:
-    """Embed prepared sentences. Finished shards are not made again.
+    """Embed prepared sentences; finished shards are not made again. Or embed lines of text, each a row of an array.
 
-    Example: twinlode embed work/src --encoder runs/small/best --out work/src-vectors
+    Examples: twinlode embed work/src --encoder runs/small/best --out work/src-vectors
+
+    twinlode embed - --lang de -o - < de.txt > de.npy
     """
     quiet_beam()
+    from mining.errors import InputError
     from pipelines.commands.places import require_folder
     from pipelines.commands.prepare import summarise
+    from pipelines.commands.standard_streams import STANDARD
     from pipelines.embed.vector_stage import embed
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
 
     where = load_runner(runner, runner_set or [])
     chosen |= {"sentences": sentences, "out": out, "accelerator": accelerator_of(where)}
     settings = validated(EmbedSettings, OPTIONS, settings_tree(chosen, config, set_), "embed")
+    if sentences == STANDARD or Path(sentences).is_file():
+        if lang is None:
+            raise InputError(f"{sentences}: lines of text need --lang, which tells how their words are cut")
+        _embed_lines(settings, lang)
+        return
     require_folder(out)
     require_reachable(where, [sentences, settings.encoder, out])
     summarise(embed(settings, where, quiet=False))
+
+
+def _embed_lines(settings: EmbedSettings, lang: str) -> None:
+    from tempfile import TemporaryDirectory
+
+    from encoder import Encoder
+    from mining.errors import InputError
+    from mining.files import iterate_lines
+    from pipelines.commands.encoder_figures import encoder_row, warnings
+    from pipelines.commands.mine import say_notes, show
+    from pipelines.commands.places import check_places
+    from pipelines.commands.standard_streams import STANDARD, copy_to_output, keep_input
+    from pipelines.embed.line_vectors import write_line_vectors
+
+    to_standard_output, trust = settings.out == STANDARD, settings.trust_remote_code
+    if not to_standard_output and not settings.out.endswith(".npy"):
+        raise InputError(f"--out {settings.out}: vectors of lines go into a .npy file, or to standard output (-)")
+    with TemporaryDirectory(prefix="twinlode-embed-") as folder:
+        source = str(keep_input([settings.sentences], Path(folder))[0])
+        target = f"{folder}/vectors.npy" if to_standard_output else settings.out
+        check_places([target], [source])
+        encoder = Encoder.load(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+        rows = write_line_vectors(target, iterate_lines(source), lang, encoder)
+        if to_standard_output:
+            copy_to_output(Path(target))
+    say_notes(warnings(settings.encoder, [lang]))
+    about = [encoder_row(settings.encoder, [lang]), ("dimensions", f"{encoder.dim}"), ("lines", f"{rows:,}")]
+    show("embedded", about, error=to_standard_output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import typer
@@ -50,7 +50,9 @@ OPTIONS = {
     "memory": key("memory"),
 }
 
-Corpus = Annotated[str | None, typer.Argument(help="A file, a URL or a quoted glob; gz, bz2, xz and zst, too.")]
+Corpus = Annotated[
+    str | None, typer.Argument(help="A file, a URL, a quoted glob (gz, bz2, xz and zst, too), or - for stdin.")
+]
 MoreFiles = Annotated[list[str] | None, typer.Option(help="More files of this side (repeatable).")]
 
 
@@ -60,7 +62,10 @@ def command(
     target: Corpus = None,
     *,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx; a * makes one file a shard.")
+        str,
+        typer.Option(
+            "--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx, or - for stdout; a * makes one file a shard."
+        ),
     ],
     src: MoreFiles = None,
     tgt: MoreFiles = None,
@@ -87,22 +92,32 @@ def command(
     Run again to continue after an interruption: whatever is complete in the work folder is kept. With --threshold-from
     all other options stay those of the mine that was reviewed; its pairs stay, too.
 
-    Example: twinlode mine en.txt.gz 'de/*.txt.zst' -o pairs.tsv --src-lang en --tgt-lang de --encoder runs/small/best
+    Examples: twinlode mine en.txt de.txt -o pairs.tsv
+
+    zcat en.gz | twinlode mine - 'de/*.txt.zst' -o - --src-lang en --tgt-lang de --encoder runs/small/best | head
     """
     quiet_beam()
+    from tempfile import TemporaryDirectory
+
     from mining.errors import InputError
     from mining.paths import expand
+    from pipelines.commands.encoder_figures import encoder_row
     from pipelines.commands.mine_summary import summarise, summary
     from pipelines.commands.places import check_places, require_folder
+    from pipelines.commands.standard_streams import STANDARD, copy_to_output, keep_input, require_one_input
     from pipelines.mine.job import mine_corpora
     from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
     from pipelines.mine.pair_export import export_pairs
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.runners.runner import load_runner, require_reachable
 
+    scratch = TemporaryDirectory(prefix="twinlode-mine-")  # for what `-` stands for
+    to_standard_output, out = out == STANDARD, f"{scratch.name}/pairs.tsv" if out == STANDARD else out
     chosen |= {"work": work or work_beside(out), "filters": read_filters(filters)}
-    chosen |= _given_side("source", [source, *(src or [])], src_lang)
-    chosen |= _given_side("target", [target, *(tgt or [])], tgt_lang)
+    require_one_input([source, target, *(src or []), *(tgt or [])])
+    kept = Path(scratch.name if "://" in chosen["work"] else chosen["work"])
+    chosen |= _given_side("source", keep_input([source, *(src or [])], kept), src_lang)
+    chosen |= _given_side("target", keep_input([target, *(tgt or [])], kept), tgt_lang)
     if threshold_from is not None:
         chosen = _reviewed(chosen, threshold_from)
     elif "seed" in chosen and "threshold.precision" not in chosen:
@@ -116,6 +131,8 @@ def command(
     say_notes([*found, *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
     languages = settings.source.read.lang, settings.target.read.lang
+    if to_standard_output and out not in _outputs(out, pair_format, rejected, languages):
+        raise InputError(f"--pair-format {pair_format} makes several files; name them, as `-` is one stream")
     require_folder(settings.work)
     folder = hub_folder(dataset, dataset_columns, languages)
     check_places(_outputs(out, pair_format, rejected, languages), expand(reads))  # some names have languages in them
@@ -123,10 +140,15 @@ def command(
     written = export_pairs(result.pairs, out, pair_format, *languages)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
+    about = [encoder_row(settings.encoder, languages)]
     if folder is not None:
-        made = [("encoder", _name(settings.encoder)), *summary(result)]
-        folder.write(pair_batches(result.pairs), result.pairs.rows, made)
-    summarise(result, written, out, settings.work)
+        folder.write(pair_batches(result.pairs), result.pairs.rows, [*about, *summary(result)])
+    stays = None if settings.work.startswith(scratch.name) else settings.work
+    shown = "standard output" if to_standard_output else out
+    summarise(result, written, shown, stays, about=about, error=to_standard_output)
+    if to_standard_output:
+        copy_to_output(Path(out))
+    scratch.cleanup()
 
 
 def _given_side(side: str, files: list[str | None], lang: str | None) -> dict[str, Any]:
@@ -158,14 +180,6 @@ def say_notes(notes: list[str]) -> None:
         Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
-def _name(encoder: str) -> str:
-    """As a card should name it: the default encoder is not where it is installed here."""
-    from encoder import default
-
-    own = default.has_default() and encoder == str(default.model_folder())
-    return f"{default.card().name}, {default.card().fingerprint}" if own else encoder
-
-
 def console_report(stage: str) -> None:
     from rich.console import Console
 
@@ -189,8 +203,11 @@ def _reviewed(chosen: dict[str, Any], review: str) -> dict[str, Any]:
     return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
 
 
-def show(title: str | None, rows: Iterable[tuple[str, str]]) -> None:
-    """Print a table of names and figures; what is too long for the terminal goes on below, and nothing is cut off."""
+def show(title: str | None, rows: Iterable[tuple[str, str]], *, error: bool = False) -> None:
+    """Print a table of names and figures; what is too long for the terminal goes on below, and nothing is cut off.
+
+    With `error` on standard error, where standard output is for something else.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -200,4 +217,4 @@ def show(title: str | None, rows: Iterable[tuple[str, str]]) -> None:
     table.add_column(overflow="fold", justify="right")
     for row in rows:
         table.add_row(*map(Text, row))  # as Text, because names of files may hold what rich takes for markup
-    Console().print(table)
+    Console(stderr=error).print(table)

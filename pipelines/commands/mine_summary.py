@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -16,9 +16,20 @@ from pipelines.mine.score_curve import ScoreCurve
 EXAMPLES = 10
 
 
-def summarise(result: JobResult, written: int, out: str, work: str) -> None:
-    """Show what came out of a mine; `work` is its work folder."""
-    show("mined", [*summary(result), (f"pairs in {out}", f"{written:,}")])
+def summarise(
+    result: JobResult,
+    written: int,
+    out: str,
+    work: str | None,
+    *,
+    about: Sequence[tuple[str, str]] = (),
+    error: bool = False,
+) -> None:
+    """Show what came out of a mine; `about` comes first, and `work` is the work folder, where that stays.
+
+    With `error` nothing goes to standard output, which the pairs take.
+    """
+    show("mined", [*about, *summary(result), (f"pairs in {out}", f"{written:,}")], error=error)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     curve = ScoreCurve.read(result.pairs.url)
     if curve is not None and curve.warning:
@@ -26,8 +37,9 @@ def summarise(result: JobResult, written: int, out: str, work: str) -> None:
         console.print(f"note: {warning}", style="yellow", markup=False)
     for score, source, target in examples(result.pairs):
         console.print(f"{score:.4f}  {source}\n        {target}", markup=False)
-    console.print(f"next: twinlode report {work}  (everything on one page)", markup=False)
-    console.print(f"      twinlode review {work}  (judge a sample, get a threshold)", markup=False)
+    if work is not None:
+        console.print(f"next: twinlode report {work}  (everything on one page)", markup=False)
+        console.print(f"      twinlode review {work}  (judge a sample, get a threshold)", markup=False)
 
 
 def summary(result: JobResult) -> list[tuple[str, str]]:

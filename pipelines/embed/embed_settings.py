@@ -7,13 +7,23 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+def default_encoder() -> str:
+    """The folder of the encoder in the package."""
+    from encoder import default
+
+    return str(default.model_folder())
+
+
 class EmbedSettings(BaseModel):
     """Which sentences, with which encoder; `device`, `threads` and `accelerator` do not decide the result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sentences: str = Field(description="the folder of a sentences dataset, any fsspec URL")
-    encoder: str = Field(description="an encoder folder or URL that every worker can read")
+    encoder: str = Field(
+        default_factory=default_encoder,
+        description="an encoder folder or URL that every worker can read. Default: the one that comes with twinlode",
+    )
     out: str = Field(description="the folder of the vectors dataset")
     dtype: Literal["float32", "float16"] = Field(
         default="float32", description="type of stored vectors; float16 takes half the disk"

@@ -11,19 +11,13 @@ from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.embed.embed_settings import default_encoder
 from pipelines.graph.graph_settings import MEMORY, SEARCH, Search
 from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
 ONE_WORKER_TEXT = 1 << 30
 DEVICES = r"^(auto|cpu|mps|cuda(:\d+)?)$"
-
-
-def default_encoder() -> str:
-    """The folder of the encoder in the package."""
-    from encoder import default
-
-    return str(default.model_folder())
 
 
 class ThresholdSettings(BaseModel):
