@@ -17,13 +17,17 @@ from pipelines.commands.options import (
 )
 from pipelines.runners.quiet import quiet_beam
 
+STREAM = "-"  # standard input, standard output
+
 if TYPE_CHECKING:
     from pipelines.clean.clean_stage import Cleaned
 
 
 def command(
-    pairs: Annotated[str, typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="Where the good pairs go.")],
+    pairs: Annotated[
+        str, typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL, or - (TSV).")
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", help="Where the good pairs go; - is standard output.")],
     encoder: Annotated[str | None, typer.Option(help="Encoder: folder or URL; default: the built-in one.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language: for segmentation and filters.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
@@ -56,11 +60,14 @@ def command(
     --encoder runs/small/best
     """
     quiet_beam()
+    import shutil
+    import sys
     from contextlib import ExitStack
     from tempfile import TemporaryDirectory
 
     from encoder import default
     from encoder.settings import validate_settings
+    from mining.files import atomic_writer, open_binary
     from mining.pair_formats import Format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
     from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
@@ -71,9 +78,17 @@ def command(
 
     filter_settings = read_filters(filters).model_copy(update={"repeated_target": None})  # a bitext may repeat a target
     encoder = encoder or str(default.model_folder())
-    bitext = {"path": pairs, "format": format, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
     with ExitStack() as stack:
         folder = work or stack.enter_context(TemporaryDirectory(prefix="twinlode-clean-"))
+        named = pairs
+        if pairs == STREAM:
+            pairs, format = f"{folder}/stdin", format or Format.TSV
+            with atomic_writer(pairs) as stream:
+                shutil.copyfileobj(sys.stdin.buffer, stream)
+        streamed = out == STREAM
+        if streamed:
+            out, out_format = f"{folder}/stdout", out_format or Format.TSV
+        bitext = {"path": pairs, "format": format, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
         tree = {
             "bitext": bitext,
             "encoder": encoder,
@@ -97,10 +112,15 @@ def command(
         if rejected is not None:
             write_rejected(rejected, read_scored(cleaned))
         if report is not None:
-            write_clean_report(report, pairs, cleaned, _summary(cleaned), read_scored(cleaned))
+            write_clean_report(report, named, cleaned, _summary(cleaned), read_scored(cleaned))
         if hub is not None:
             hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
-    show("cleaned", [*_summary(cleaned), (f"kept in {out}", f"{cleaned.kept:,}")])
+        if streamed:
+            with open_binary(out) as stream:
+                shutil.copyfileobj(stream, sys.stdout.buffer)
+            sys.stdout.flush()
+    where_to = "standard output" if streamed else out
+    show("cleaned", [*_summary(cleaned), (f"kept in {where_to}", f"{cleaned.kept:,}")], error=streamed)
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:

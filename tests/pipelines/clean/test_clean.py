@@ -166,6 +166,16 @@ def test_the_command_writes_a_report_of_every_reason(scoring_encoder: Path, tmp_
     assert sum(source in page for source, _ in pairs) > 20
 
 
+def test_from_standard_input_to_standard_output(scoring_encoder: Path, tmp_path: Path) -> None:
+    _noisy(tmp_path / "in.tsv")
+    told = ["clean", "-", "-o", "-", "--columns", "1", "2", "--encoder", str(scoring_encoder), "--filters", "none"]
+    result = CliRunner().invoke(app, told, input=(tmp_path / "in.tsv").read_bytes())
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert len(lines) > 100 and all("\tnote" in line for line in lines)
+    assert f"{len(lines):,}" in result.stderr and "standard output" in result.stderr
+
+
 def test_seed_pairs_are_planted_and_do_not_come_out(scoring_encoder: Path, tmp_path: Path) -> None:
     _noisy(tmp_path / "in.tsv")
     seed = toy_pairs(120, 9)
