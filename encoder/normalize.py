@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mining.errors import InputError
 
@@ -33,12 +33,12 @@ class NormalizeSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    nfkc: bool = True
+    nfkc: bool = Field(True, description="Unicode's compatibility forms.")
     # Arabic and Hebrew as they are mostly written: no vowel marks, one alef, one yeh, no stretched letters.
-    vowel_marks: bool = False
-    control: bool = True
-    whitespace: bool = True
-    lowercase: bool = True
+    vowel_marks: bool = Field(False, description="Take vowel marks off Arabic and Hebrew.")
+    control: bool = Field(True, description="Take out control characters.")
+    whitespace: bool = Field(True, description="One space for all white space.")
+    lowercase: bool = Field(True, description="Lower case.")
 
 
 def normalize(sentences: Sequence[str], settings: NormalizeSettings) -> list[str]:

@@ -38,12 +38,16 @@ class SubwordSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    vocabulary: int = Field(60_000, ge=8)
-    model: Literal["bpe", "unigram"] = "bpe"
-    character_coverage: float = Field(0.9995, gt=0, le=1)
-    sample_sentences: int = Field(2_000_000, ge=1)
-    temperature: float = Field(2.0, ge=1)
-    random_seed: int = 0
+    vocabulary: int = Field(60_000, ge=8, description="Subwords.")
+    model: Literal["bpe", "unigram"] = Field("bpe", description="SentencePiece's algorithm.")
+    character_coverage: float = Field(
+        0.9995, gt=0, le=1, description="Share of characters that get a subword; rarer ones are unknown."
+    )
+    sample_sentences: int = Field(2_000_000, ge=1, description="Sentences that it is learned from, at most.")
+    temperature: float = Field(
+        2.0, ge=1, description="Of the sample over languages: 1 takes them as they are, more evens them out."
+    )
+    random_seed: int = Field(0, description="For the sample.")
 
 
 def train_subword(

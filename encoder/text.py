@@ -21,12 +21,12 @@ class TextSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     normalize: NormalizeSettings = NormalizeSettings()
-    segment: bool = True
-    jumanpp: bool = False
+    segment: bool = Field(True, description="Cut words as their language does, before subwords.")
+    jumanpp: bool = Field(False, description="Segment Japanese by Juman++, which must be installed.")
     simplified_chinese: bool = Field(
         False, description="Write traditional Chinese, where `lang` says it is Chinese, in simplified characters."
     )
-    max_tokens: int = Field(120, ge=1)
+    max_tokens: int = Field(120, ge=1, description="Longer sentences are cut.")
 
     @model_validator(mode="after")
     def _segmenter_simplifies(self) -> TextSettings:

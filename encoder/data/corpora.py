@@ -67,6 +67,8 @@ class AssemblySettings(Settings):
 
 
 class DataSettings(Settings):
+    """Which parallel text is trained on."""
+
     corpora: tuple[CorpusSettings, ...]
     languages: tuple[str, ...] | None = Field(None, description="Keep only these languages; all when not given.")
     pairs: Literal["english", "all"] = Field(

@@ -26,7 +26,7 @@ class BagSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["bag"] = "bag"
-    dim: int = Field(512, ge=1)
+    dim: int = Field(512, ge=1, description="Width.")
     bigrams: int = Field(0, ge=0, description="Hash buckets for adjacent token pairs; 0 for none.")
     words: int = Field(0, ge=0, description="Hash buckets for words of two or more tokens; 0 for none.")
     ngrams: int = Field(0, ge=0, description="Hash buckets for 3- and 4-grams of romanised words; 0 for none.")

@@ -30,7 +30,9 @@ class PretrainedSettings(BaseModel):
 
     kind: Literal["pretrained"] = "pretrained"
     source: str = Field(description="A local folder or a Hugging Face hub id.")
-    pooling: Literal["folder", "mean", "cls"] = "folder"
+    pooling: Literal["folder", "mean", "cls"] = Field(
+        "folder", description="How token vectors become one; the model's own when not given."
+    )
     max_tokens: int | None = Field(None, ge=1, description="Truncate here; by default where the folder says.")
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
 

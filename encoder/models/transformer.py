@@ -34,16 +34,16 @@ class TransformerSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["transformer"] = "transformer"
-    preset: Preset | None = None
-    dim: int = Field(256, ge=1)
-    layers: int = Field(3, ge=0)
-    heads: int = Field(4, ge=1)
-    ffn: int = Field(1024, ge=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
+    preset: Preset | None = Field(None, description="Sizes by a name; others given here win.")
+    dim: int = Field(256, ge=1, description="Width.")
+    layers: int = Field(3, ge=0, description="Layers.")
+    heads: int = Field(4, ge=1, description="Attention heads.")
+    ffn: int = Field(1024, ge=1, description="Width inside the feed-forward part.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Share of values left out in training.")
     positions: int = Field(512, ge=1, description="Longest sentence, in tokens.")
-    pooling: Literal["mean", "cls"] = "mean"
-    norm: Literal["post", "pre"] = "post"
-    zero_init: bool = False
+    pooling: Literal["mean", "cls"] = Field("mean", description="How token vectors become one.")
+    norm: Literal["post", "pre"] = Field("post", description="Layer norm before or after each part.")
+    zero_init: bool = Field(False, description="Begin with layers that change nothing.")
 
     @model_validator(mode="before")
     @classmethod

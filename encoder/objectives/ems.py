@@ -32,7 +32,7 @@ class EmsSettings(Settings):
     language_dim: int = Field(128, ge=0, description="Width of the target-language embedding; 0 for none.")
     share_embedding: bool = Field(False, description="Use the encoder's input embedding as XTR's output matrix.")
     projection_dim: int = Field(128, ge=0, description="Output of the contrastive MLP; 0 compares raw vectors.")
-    temperature: float = Field(0.1, gt=0)
+    temperature: float = Field(0.1, gt=0, description="Of the contrastive softmax.")
     margin: float = Field(
         0.0, ge=0, lt=1, description="What a pair's cosine must win by, not in the paper; 0 for none."
     )

@@ -18,11 +18,15 @@ SingleSettings = Annotated[EmsSettings | MsimcseSettings | MpclSettings | VmsstS
 
 
 class Share(Settings):
+    """One objective of a mixture, and its weight."""
+
     objective: SingleSettings
-    weight: float = Field(1.0, gt=0)
+    weight: float = Field(1.0, gt=0, description="Its weight in the sum.")
 
 
 class MixtureSettings(Settings):
+    """Several objectives, summed by their weights."""
+
     kind: Literal["mixture"] = "mixture"
     parts: tuple[Share, ...] = Field(min_length=2)
 

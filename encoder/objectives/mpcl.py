@@ -35,10 +35,10 @@ class MpclSettings(Settings):
 
     kind: Literal["mpcl"] = "mpcl"
     positives: int = Field(5, ge=1, description="Most translations beside the anchor (K).")
-    temperature: float = Field(0.05, gt=0)
+    temperature: float = Field(0.05, gt=0, description="Of the softmax.")
     minmax: bool = Field(True, description="Rescale each anchor's similarities to [-1, 1] before the temperature.")
     anchors: Literal["one", "all"] = Field("one", description="A random sentence of each group, or every one in turn.")
-    single: bool = False
+    single: bool = Field(False, description="The control: groups split into disjoint pairs.")
     hard_negatives: bool = Field(False, description="Learn from triples; contradictions join the candidates.")
     warmup: float = Field(
         0.0,

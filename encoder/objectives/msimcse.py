@@ -32,8 +32,8 @@ class MsimcseSettings(Settings):
     """The paper trains with `pooling: cls` in the model and `head: tanh` here; the other defaults are its own."""
 
     kind: Literal["msimcse"] = "msimcse"
-    strategy: Strategy = "supervised"
-    temperature: float = Field(0.05, gt=0)
+    strategy: Strategy = Field("supervised", description="What the positives are.")
+    temperature: float = Field(0.05, gt=0, description="Of the softmax.")
     head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
     languages: tuple[str, ...] | None = Field(None, description="unsupervised: sentences of these languages only.")
 

@@ -39,7 +39,7 @@ class VmsstSettings(Settings):
     """
 
     kind: Literal["vmsst"] = "vmsst"
-    translation: float = Field(1.0, ge=0)
+    translation: float = Field(1.0, ge=0, description="Weight of translation from the vector alone.")
     elbo: float = Field(0.1, ge=0, description="Lambda: weight of the evidence lower bound; 0.025 when pretrained.")
     contrastive: float = Field(0.0, ge=0, description="Weight of the in-batch contrastive loss on dot products.")
     kl: float = Field(
@@ -47,10 +47,10 @@ class VmsstSettings(Settings):
         ge=0,
         description="KL weight at the end, rising linearly: 100,000 of the paper's 1,000,000 annealing steps.",
     )
-    decoder_layers: int = Field(1, ge=1)
-    language_layers: int = Field(1, ge=0)
-    heads: int = Field(4, ge=1)
-    ffn: int = Field(1024, ge=1)
+    decoder_layers: int = Field(1, ge=1, description="Layers of the decoder.")
+    language_layers: int = Field(1, ge=0, description="Layers of the network for the language variable.")
+    heads: int = Field(4, ge=1, description="Attention heads of both.")
+    ffn: int = Field(1024, ge=1, description="Width inside their feed-forward parts.")
     positions: int = Field(512, ge=2, description="Longest sentence, in tokens, and one more.")
     negatives: int = Field(
         0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."

@@ -22,24 +22,28 @@ class OptimizerSettings(Settings):
     """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`,
     lazy Adam neither `weight_decay` nor `amsgrad`."""
 
-    kind: Literal["adam", "adamw", "lazy_adam", "adafactor"] = "adam"
-    lr: float = Field(3e-4, gt=0)
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(1e-5, ge=0)
-    amsgrad: bool = False
+    kind: Literal["adam", "adamw", "lazy_adam", "adafactor"] = Field("adam", description="Which optimizer.")
+    lr: float = Field(3e-4, gt=0, description="Highest learning rate.")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="Decay of Adam's two means.")
+    eps: float = Field(1e-8, gt=0, description="Added to Adam's denominator.")
+    weight_decay: float = Field(1e-5, ge=0, description="Strength of the decay.")
+    amsgrad: bool = Field(False, description="Keep the largest second moment.")
     clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
 
 
 class ScheduleSettings(Settings):
     """Linear warm-up, then down to `end` times the learning rate: at the end of the run, or never quite."""
 
-    decay: Literal["cosine", "linear", "inverse-sqrt"] = "cosine"
+    decay: Literal["cosine", "linear", "inverse-sqrt"] = Field(
+        "cosine", description="How the learning rate falls after the warm-up."
+    )
     warmup: float = Field(0.05, ge=0, description="Share of the run when below 1, else steps.")
-    end: float = Field(0.0, ge=0, le=1)
+    end: float = Field(0.0, ge=0, le=1, description="Share of the learning rate at the end.")
 
 
 class EvaluationSettings(Settings):
+    """Held-out pairs by which training is watched and the best checkpoint chosen."""
+
     pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
     share: float = Field(
         0.0,
@@ -54,9 +58,9 @@ class EvaluationSettings(Settings):
 class LimitSettings(Settings):
     """The run ends at whichever of these comes first. Minutes are those of training, not of preparing data."""
 
-    steps: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    minutes: float | None = Field(None, gt=0)
+    steps: int | None = Field(None, ge=1, description="Most updates.")
+    epochs: float | None = Field(None, gt=0, description="Most times through the data.")
+    minutes: float | None = Field(None, gt=0, description="Longest time of training.")
     clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are: cpu adds up all threads' work.")
 
     @model_validator(mode="after")
@@ -88,7 +92,7 @@ class TrainSettings(Settings):
     batch: BatchSettings = BatchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     start: StartSettings | None = None
-    random_seed: int = Field(0, ge=0)
+    random_seed: int = Field(0, ge=0, description="For everything that is drawn.")
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
     save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")

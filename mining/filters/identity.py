@@ -16,7 +16,7 @@ class IdentityFilter(PairFilter):
     """1 - normalised edit distance (Levenshtein over the longer length) of the lower-cased sides."""
 
     reason: ClassVar[str] = "identical"
-    max_similarity: float = Field(default=0.8, ge=0.0, le=1.0)
+    max_similarity: float = Field(default=0.8, ge=0.0, le=1.0, description="Sides that are more alike are copies.")
 
     def score(self, pairs: TextPairs) -> NDArray[np.float32]:
         from rapidfuzz.distance import Levenshtein

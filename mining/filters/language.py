@@ -20,7 +20,9 @@ class LanguageFilter(PairFilter):
     """
 
     reason: ClassVar[str] = "language"
-    min_confidence: float = Field(default=LIKELY, ge=0.0, le=1.0)
+    min_confidence: float = Field(
+        default=LIKELY, ge=0.0, le=1.0, description="Least probability that a side is in its language."
+    )
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         """(n, 2): the probability of the source's and of the target's language."""

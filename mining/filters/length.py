@@ -22,10 +22,10 @@ class LengthFilter(PairFilter):
     """Bounds on characters and on space-separated words of each side."""
 
     reason: ClassVar[str] = "length"
-    min_chars: int = Field(default=3, ge=0)
-    max_chars: int = Field(default=1000, ge=1)
-    min_words: int = Field(default=1, ge=0)
-    max_words: int = Field(default=150, ge=1)
+    min_chars: int = Field(default=3, ge=0, description="Fewest characters of a side.")
+    max_chars: int = Field(default=1000, ge=1, description="Most characters of a side.")
+    min_words: int = Field(default=1, ge=0, description="Fewest words of a side.")
+    max_words: int = Field(default=150, ge=1, description="Most words of a side.")
 
     def score(self, pairs: TextPairs) -> NDArray[np.int64]:
         """(n, 4): characters and words of the source, then of the target."""
@@ -46,8 +46,8 @@ class LengthRatioFilter(PairFilter):
     """
 
     reason: ClassVar[str] = "length_ratio"
-    max_ratio: float = Field(default=2.0, ge=1.0)
-    constant: float = Field(default=15.0, ge=0.0)
+    max_ratio: float = Field(default=2.0, ge=1.0, description="Largest ratio of the lengths.")
+    constant: float = Field(default=15.0, ge=0.0, description="Characters added to both sides first.")
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         source, target = (_weight(text, language) + self.constant for text, language in pairs.sides())

@@ -30,7 +30,7 @@ class NumberFilter(PairFilter):
     """
 
     reason: ClassVar[str] = "numbers"
-    min_overlap: float = Field(default=0.6, ge=0.0, le=1.0)
+    min_overlap: float = Field(default=0.6, ge=0.0, le=1.0, description="Least share of numbers with a partner.")
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         scores = np.ones(len(pairs.src))

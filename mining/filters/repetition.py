@@ -20,7 +20,7 @@ class RepeatedTargetFilter(PairFilter):
     """
 
     reason: ClassVar[str] = "repeated_target"
-    max_pairs: int = Field(default=4, ge=1)
+    max_pairs: int = Field(default=4, ge=1, description="Most pairs with the same target.")
 
     def score(self, pairs: TextPairs, seen: Counter[int] | None = None) -> NDArray[np.int64]:
         counts = Counter() if seen is None else seen

@@ -64,7 +64,9 @@ class ScriptFilter(PairFilter):
     """
 
     reason: ClassVar[str] = "script"
-    min_share: float = Field(default=0.3, ge=0.0, le=1.0)
+    min_share: float = Field(
+        default=0.3, ge=0.0, le=1.0, description="Least share of letters in a script of the language."
+    )
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         """(n, 2): the share of the source and of the target."""

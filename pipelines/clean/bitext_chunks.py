@@ -34,10 +34,10 @@ _DUPLICATES = 1 << 24  # pairs remembered, by 8 bytes each
 class BitextSettings(Settings):
     """Where the pairs are, and which columns hold them."""
 
-    path: str
-    format: Format | None = None
-    src_lang: str | None = None
-    tgt_lang: str | None = None
+    path: str = Field(description="The bitext: a file, a URL, or the prefix of a Moses pair.")
+    format: Format | None = Field(None, description="Its format; by extension when not given.")
+    src_lang: str | None = Field(None, description="Language of the first side.")
+    tgt_lang: str | None = Field(None, description="Language of the second side.")
     columns: tuple[str, str] | None = Field(None, description="TSV: numbers from 1; JSONL: names.")
 
     @property

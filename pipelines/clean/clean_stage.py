@@ -37,7 +37,7 @@ class CleanSettings(Settings):
     """Everything that decides which pairs stay."""
 
     bitext: BitextSettings
-    encoder: str
+    encoder: str = Field(description="The encoder: a folder or URL.")
     classifier: str | None = Field(None, description="Folder of a pair classifier; the one in --encoder by default.")
     work: str = Field(description="Folder of the chunks.")
     precision: float = Field(0.95, gt=0, lt=1, description="Estimated share of good pairs among those kept.")

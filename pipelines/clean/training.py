@@ -40,9 +40,9 @@ class ClassifierSettings(Settings):
     lexicon_pairs: int = Field(15000, ge=0, description="Further pairs of two languages, for their lexicon.")
     word_dim: int = Field(96, ge=8, description="Dimensions in which words are compared.")
     word_dropout: float = Field(0.15, ge=0, lt=1, description="Share of words that sentence vectors do not see.")
-    k: int = Field(4, ge=1)
-    trees: int = Field(300, ge=1)
-    random_seed: int = 0
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
+    trees: int = Field(300, ge=1, description="Trees of each classifier.")
+    random_seed: int = Field(0, description="For everything that is drawn.")
 
 
 def train_classifier(

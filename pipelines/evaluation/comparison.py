@@ -26,12 +26,12 @@ SCORES = "scores.json"
 
 
 class Row(Settings):
-    name: str
+    name: str = Field(description="Its name in the table.")
     change: dict[str, Any] = Field(description="Sections of `train` that this row has otherwise.")
 
 
 class Column(Settings):
-    title: str
+    title: str = Field(description="Its title in the table.")
     benchmark: str = Field(description="Label of one of the benchmarks.")
     score: str = Field(description="Name of one of its scores: dataset and metric.")
 
@@ -41,7 +41,7 @@ class CompareSettings(Settings):
 
     minutes: float = Field(gt=0, description="Training time of each row.")
     clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are, see the limits of a training.")
-    train: dict[str, Any]
+    train: dict[str, Any] = Field(description="What all rows share, as for `twinlode train`.")
     rows: tuple[Row, ...] = Field(min_length=1)
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)

@@ -40,7 +40,9 @@ class TextSettings(Settings):
 
     inputs: list[str] = Field(min_length=1, description="Files, URLs or globs.")
     read: dict[str, Any] = Field(default_factory=dict, description="As for prepare: format, column, max_chars ...")
-    lang_filter: Literal["detect", "assume"] = "detect"
+    lang_filter: Literal["detect", "assume"] = Field(
+        "detect", description="Drop sentences of other languages, or trust the language given."
+    )
 
     def reading(self, lang: str) -> ReadSettings:
         return validate_settings(ReadSettings, {**self.read, "lang": lang}, f"text.{lang}.read")
@@ -49,20 +51,22 @@ class TextSettings(Settings):
 class GoldSettings(Settings):
     """True pairs between two files in BUCC's form (`id TAB sentence`): only to say how right mined pairs are."""
 
-    pair: str
-    source: str
-    target: str
-    gold: str
+    pair: str = Field(description="The language pair.")
+    source: str = Field(description="Sentences of the first language.")
+    target: str = Field(description="Sentences of the second.")
+    gold: str = Field(description="The true pairs, by id.")
 
 
 class MiningSettings(Settings):
-    k: int = Field(4, ge=1)
-    search: Search = "exact"
-    margin: Margin = Margin.ratio
-    retrieval: Retrieval = Retrieval.max
+    """How every round mines."""
+
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
+    search: Search = Field("exact", description="Exact, or approximate with its recall measured.")
+    margin: Margin = Field(Margin.ratio, description="How a cosine is compared with those of the neighbours.")
+    retrieval: Retrieval = Field(Retrieval.max, description="Which candidates become pairs.")
     filters: FilterSettings = FilterSettings()
-    dtype: Literal["float16", "float32"] = "float32"
-    rows_per_shard: int = Field(ROWS_PER_SHARD, ge=1)
+    dtype: Literal["float16", "float32"] = Field("float32", description="Type of stored vectors.")
+    rows_per_shard: int = Field(ROWS_PER_SHARD, ge=1, description="Sentences, vectors and pairs in each shard.")
 
 
 class HardNegativeSettings(Settings):
@@ -86,7 +90,7 @@ class RoundSettings(Settings):
     """One round of mining and training; `precision` rising or falling over the rounds makes a curriculum."""
 
     precision: float = Field(0.9, gt=0, le=1, description="Of the mined pairs, by probe pairs.")
-    updates: int = Field(ge=1)
+    updates: int = Field(ge=1, description="Of this round's training.")
     start: Literal["parent", "scratch"] = Field("parent", description="Weights to train on; subwords stay the same.")
     seed_weight: float = Field(1.0, gt=0, description="Draw seed pairs so many times as often as their number says.")
     change: dict[str, Any] = Field(default_factory=dict, description="Sections of `train` that are otherwise here.")
@@ -104,7 +108,7 @@ class LoopSettings(Settings):
     seed: SeedSettings
     text: dict[str, TextSettings] = Field(min_length=2)
     pairs: tuple[str, ...] = Field(min_length=1, description="Language pairs to mine, such as de-en.")
-    train: dict[str, Any]
+    train: dict[str, Any] = Field(description="As for `twinlode train`, without corpora and limits.")
     updates: int = Field(ge=1, description="Of round 0, on the seed.")
     rounds: tuple[RoundSettings, ...] = Field(min_length=1, description="Round 1, 2 ...; the last one repeats.")
     max_rounds: int = Field(3, ge=0, description="Rounds after round 0.")
@@ -118,11 +122,11 @@ class LoopSettings(Settings):
     columns: tuple[HeldOut, ...] = Field(min_length=1)
     exclude: tuple[str, ...] = Field((), description="More files whose sentences must not be trained on.")
     gold: tuple[GoldSettings, ...] = ()
-    random_seed: int = Field(0, ge=0)
+    random_seed: int = Field(0, ge=0, description="For everything that is drawn.")
     shared: str | None = Field(None, description="Folder or URL that all workers reach, for vectors, graph and pairs.")
     processes: int = Field(1, ge=1, description="Training processes (torchrun) on this machine.")
-    device: str = "auto"
-    threads: int | None = Field(None, ge=1)
+    device: str = Field("auto", description="Auto, cpu, cuda, or cuda:1 and so on.")
+    threads: int | None = Field(None, ge=1, description="CPU threads; all cores when not given.")
 
     @field_validator("text")
     @classmethod

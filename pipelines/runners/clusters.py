@@ -30,9 +30,11 @@ class PortableSettings(BaseModel):
 
     job_endpoint: str | None = Field(default=None, description="a job server that runs already, host:port")
     job_server_jar: str | None = Field(default=None, description="Beam's job server; from Maven Central unless given")
-    environment: Literal["LOOPBACK", "EXTERNAL", "DOCKER"] = "LOOPBACK"
-    environment_config: str | None = None
-    parallelism: int | None = Field(default=None, ge=1)
+    environment: Literal["LOOPBACK", "EXTERNAL", "DOCKER"] = Field("LOOPBACK", description="Where Python workers run.")
+    environment_config: str | None = Field(None, description="The worker pool's address, or the image.")
+    parallelism: int | None = Field(
+        default=None, ge=1, description="Workers; the cluster's own default when not given."
+    )
 
     def common_flags(self) -> list[str]:
         flags = [f"--environment_type={self.environment}"]
@@ -49,8 +51,10 @@ class FlinkSettings(PortableSettings):
     """A Flink cluster by the address of its REST service."""
 
     name: Literal["flink"] = "flink"
-    master: str = "localhost:8081"
-    version: Literal["1.19", "1.20", "2.0", "2.1", "2.2"] = "2.2"
+    master: str = Field("localhost:8081", description="Address of its REST service.")
+    version: Literal["1.19", "1.20", "2.0", "2.1", "2.2"] = Field(
+        "2.2", description="Of the cluster; Beam's job server is taken for it."
+    )
 
     def flags(self) -> list[str]:
         flags = self.common_flags()
@@ -64,7 +68,7 @@ class SparkSettings(PortableSettings):
     """A Spark cluster by its master."""
 
     name: Literal["spark"] = "spark"
-    master: str = "spark://localhost:7077"
+    master: str = Field("spark://localhost:7077", description="Address of its master.")
 
     def flags(self) -> list[str]:
         flags = self.common_flags()
@@ -88,17 +92,19 @@ class DataflowSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Literal["dataflow"] = "dataflow"
-    project: str | None = None
-    region: str | None = None
-    temp_location: str | None = None
-    container: str | None = None
-    machine_type: str = "n1-standard-8"
-    accelerator: str = "type:nvidia-tesla-t4;count:1;install-nvidia-driver"
-    max_workers: int = Field(default=16, ge=1)
-    disk_gb: int = Field(default=100, ge=20)
-    service_account: str | None = None
-    network: str | None = None
-    job_name: str | None = None
+    project: str | None = Field(None, description="The Google Cloud project that pays.")
+    region: str | None = Field(None, description="Where workers run, such as europe-west4.")
+    temp_location: str | None = Field(None, description="A gs:// folder for Beam's own files.")
+    container: str | None = Field(None, description="The worker image.")
+    machine_type: str = Field("n1-standard-8", description="Of the workers.")
+    accelerator: str = Field(
+        "type:nvidia-tesla-t4;count:1;install-nvidia-driver", description="Asked for by embed and graph alone."
+    )
+    max_workers: int = Field(default=16, ge=1, description="Most machines.")
+    disk_gb: int = Field(default=100, ge=20, description="Disk of each.")
+    service_account: str | None = Field(None, description="That workers run as; the project's own when not given.")
+    network: str | None = Field(None, description="Of the workers; the project's own when not given.")
+    job_name: str | None = Field(None, description="Beam makes one up when not given.")
 
     def flags(self) -> list[str]:
         self.require_complete()

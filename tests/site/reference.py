@@ -68,7 +68,8 @@ def filters() -> str:
         told = " ".join((kind.__doc__ or "").split())
         for number, (key, setting) in enumerate(kind.model_fields.items()):
             first = (f"`{name}`", told) if number == 0 else ("", "")
-            lines.append(f"| {first[0]} | {_cell(first[1])} | `{key}` | {_default(setting)} |")
+            about = f"`{key}`: {_cell(_description(setting))}"
+            lines.append(f"| {first[0]} | {_cell(first[1])} | {about} | {_default(setting)} |")
     return "\n".join(lines)
 
 

@@ -33,7 +33,7 @@ class ReadSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    lang: Annotated[str, AfterValidator(canonical)]
+    lang: Annotated[str, AfterValidator(canonical)] = Field(description="language of the text, such as en")
     format: Format | None = Field(default=None, description="the file format; by extension when not given")
     column: str | None = Field(
         default=None, description="tsv: column number from 1; jsonl: field; parquet: column name"
