@@ -21,7 +21,7 @@ _MERGE_ROWS = 1 << 14
 _WORKSPACE = 24 << 20  # what the matrix library and the allocator keep for themselves
 
 
-class Plan(NamedTuple):
+class CellPlan(NamedTuple):
     """How the similarity matrix is cut up; the result does not depend on it."""
 
     source_panel: int
@@ -65,7 +65,7 @@ def require_fit(source: Vectors, target: Vectors, k: int) -> None:
         raise InputError(f"{source.name} is from encoder {encoders[0]}, but {target.name} from {encoders[1]}")
 
 
-def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) -> Plan:
+def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) -> CellPlan:
     """Panels and blocks whose buffers fit the memory budget beside the graph itself."""
     plan = _plan(rows, columns, dim, k, memory, threads)
     if plan is not None:
@@ -79,7 +79,7 @@ def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: 
     )
 
 
-def _plan(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) -> Plan | None:
+def _plan(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) -> CellPlan | None:
     width = k + SLACK
     # Neighbours (id, score), the row's id and inverse length.
     graph_bytes = (rows + columns) * (12 * k + 16)
@@ -97,14 +97,14 @@ def _plan(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) 
         return None
     target_panel = min(target_panel, columns, 1 << 16)
     source_panel = min(source_panel, rows, max(blocks.rows, int(_CELL_WORK / (max(target_panel, 1) * dim))))
-    return Plan(max(source_panel, 1), max(target_panel, 1), blocks)
+    return CellPlan(max(source_panel, 1), max(target_panel, 1), blocks)
 
 
 def _block_bytes(blocks: Blocks, dim: int) -> int:
     return 4 * blocks.rows * blocks.columns + 12 * blocks.rows * dim
 
 
-def _cells(rows: int, columns: int, plan: Plan) -> Iterator[tuple[slice, slice]]:
+def _cells(rows: int, columns: int, plan: CellPlan) -> Iterator[tuple[slice, slice]]:
     for left in range(0, columns, plan.target_panel):
         for top in range(0, rows, plan.source_panel):
             yield (

@@ -18,7 +18,7 @@ from pipelines.runners.console_table import show_table
 _SEED = 0
 
 
-class Side(NamedTuple):
+class DemoSide(NamedTuple):
     """What is to be mined for one language."""
 
     english: list[str]
@@ -26,7 +26,7 @@ class Side(NamedTuple):
     gold: list[Pair]
 
 
-class Corpora(NamedTuple):
+class DemoCorpora(NamedTuple):
     """The files of one language, and how much is in them."""
 
     language: str
@@ -52,7 +52,7 @@ def without_known(pairs: Iterable[Pair], english: set[str], other: set[str]) -> 
     return kept
 
 
-def split(pairs: Sequence[Pair]) -> Side:
+def split(pairs: Sequence[Pair]) -> DemoSide:
     """A third of the pairs whole, of a third the English only, of a third the other only; each side shuffled.
 
     So half of the sentences on either side have no counterpart.
@@ -65,12 +65,12 @@ def split(pairs: Sequence[Pair]) -> Side:
     other = [pairs[row].other for row in both + right]
     for side in (english, other):
         rng.shuffle(side)
-    return Side(english, other, [pairs[row] for row in both])
+    return DemoSide(english, other, [pairs[row] for row in both])
 
 
 def write_corpora(
     folder: Path, seed: dict[str, list[Pair]], unmined: dict[str, list[Pair]], probes: int
-) -> list[Corpora]:
+) -> list[DemoCorpora]:
     """The files of all languages; no sentence to be mined is in the seed of any language.
 
     The probes are of the packages to be mined: known pairs of other text say less about it (docs/results.md).
@@ -88,9 +88,9 @@ def write_corpora(
     return written
 
 
-def _write(folder: Path, language: str, train: list[Pair], probes: list[Pair], side: Side) -> Corpora:
+def _write(folder: Path, language: str, train: list[Pair], probes: list[Pair], side: DemoSide) -> DemoCorpora:
     unaligned = folder / "mine" / f"en-{language}"
-    corpora = Corpora(
+    corpora = DemoCorpora(
         language,
         train=folder / "seed" / f"en-{language}.tsv",
         probes=folder / "probes" / f"en-{language}.tsv",
@@ -115,7 +115,7 @@ def write_text(path: Path, text: str) -> None:
             stream.write(text)
 
 
-def show_corpora(corpora: Sequence[Corpora], console: Console) -> None:
+def show_corpora(corpora: Sequence[DemoCorpora], console: Console) -> None:
     """How much there is of each language."""
     lines = [["", "known pairs", "English to mine", "other to mine", "true pairs"]]
     for language in corpora:

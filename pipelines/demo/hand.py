@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from pipelines.demo.demo_corpora import Corpora
+from pipelines.demo.demo_corpora import DemoCorpora
 from pipelines.demo.plan import Plan
 
 
@@ -52,7 +52,7 @@ def train_command(place: Place) -> list[str]:
     return ["train", str(place.configuration), "--out", str(place.encoder)]
 
 
-def mine_command(plan: Plan, place: Place, corpora: Corpora) -> list[str]:
+def mine_command(plan: Plan, place: Place, corpora: DemoCorpora) -> list[str]:
     """The mine of one language; given once more, it finds everything done."""
     files = [corpora.english, corpora.other, "--out", place.pairs(corpora.language)]
     about = ["--src-lang", "en", "--tgt-lang", corpora.language, "--lang-filter", "assume"]
@@ -61,7 +61,7 @@ def mine_command(plan: Plan, place: Place, corpora: Corpora) -> list[str]:
     return ["mine", *map(str, [*files, *about, *aim, *encoder, "--work", place.work(corpora.language)])]
 
 
-def step_commands(place: Place, corpora: Corpora) -> list[list[str]]:
+def step_commands(place: Place, corpora: DemoCorpora) -> list[list[str]]:
     """The stages of a mine one by one, up to the graph, into a folder of their own."""
     steps = str(place.folder / "steps")
     sides = (("src", corpora.english, "en"), ("tgt", corpora.other, corpora.language))
@@ -74,13 +74,13 @@ def step_commands(place: Place, corpora: Corpora) -> list[list[str]]:
     return [*prepare, *embed, ["graph", f"{steps}/src-vectors", f"{steps}/tgt-vectors", "--out", f"{steps}/graph"]]
 
 
-def look_commands(place: Place, corpora: Corpora) -> list[list[str]]:
+def look_commands(place: Place, corpora: DemoCorpora) -> list[list[str]]:
     """What helps to judge the result; the last one serves a page until it is stopped."""
     work = str(place.work(corpora.language))
     return [["report", str(place.folder)], ["inspect", work], ["review", work]]
 
 
-def show_commands(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> None:
+def show_commands(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> None:
     """Which file is what, and the commands, ready to be copied."""
     first, learned = corpora[0], place.learned
     name = f"en-{first.language}"

@@ -13,7 +13,7 @@ from rich.text import Text
 from mining.files import read_lines
 from mining.metrics import PairMetrics, is_gold, pair_metrics
 from pipelines.datasets.manifest import Dataset
-from pipelines.demo.demo_corpora import Corpora
+from pipelines.demo.demo_corpora import DemoCorpora
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.runners.console_table import show_table
 
@@ -30,13 +30,13 @@ class Sample(NamedTuple):
 class Score(NamedTuple):
     """How the mine of one language went."""
 
-    corpora: Corpora
+    corpora: DemoCorpora
     pairs: Dataset
     metrics: PairMetrics
     samples: list[Sample]
 
 
-def score(corpora: Corpora, pairs: Dataset, samples: int) -> Score:
+def score(corpora: DemoCorpora, pairs: Dataset, samples: int) -> Score:
     """Precision, recall and F1 of mined pairs, with some of them evenly down the ranking."""
     table = pa.concat_tables(list(pair_batches(pairs)))
     found = np.array([table["src_text"].to_pylist(), table["tgt_text"].to_pylist()], dtype=object).T.reshape(-1, 2)

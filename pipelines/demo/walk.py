@@ -16,7 +16,7 @@ from encoder.training.settings import TrainSettings
 from encoder.training.watched import train_watched
 from mining.errors import InputError
 from pipelines.demo.catalogs import Pair, read_pairs
-from pipelines.demo.demo_corpora import Corpora, show_corpora, write_corpora, write_text
+from pipelines.demo.demo_corpora import DemoCorpora, show_corpora, write_corpora, write_text
 from pipelines.demo.hand import Place, mine_command, say, show_commands, train_command
 from pipelines.demo.packages import Package, cache_folder, fetch
 from pipelines.demo.parallel_mines import mine_all
@@ -56,7 +56,7 @@ def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
     return scores
 
 
-def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[Corpora]:
+def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[DemoCorpora]:
     """The first step by itself: `seed/`, `probes/` and `mine/` in `folder`, real text of ten languages."""
     _heading(console, "1. Real text")
     cache = cache_folder()
@@ -82,7 +82,7 @@ def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[Corpora]
     return corpora
 
 
-def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
+def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[Score]:
     _heading(console, "2. Mine")
     console.print(
         f"With the encoder that comes with twinlode, {default.card().name}, at once. For each language, on Beam's "
@@ -121,7 +121,7 @@ def _learn(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
     )
 
 
-def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console) -> list[Score]:
+def _mine(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[Score]:
     scores = []
     refused = ""
     mined = mine_all([job_settings(plan, place, side) for side in corpora])
@@ -137,7 +137,7 @@ def _mine(plan: Plan, place: Place, corpora: Sequence[Corpora], console: Console
     return scores
 
 
-def job_settings(plan: Plan, place: Place, corpora: Corpora) -> JobSettings:
+def job_settings(plan: Plan, place: Place, corpora: DemoCorpora) -> JobSettings:
     """The mine of one language; `hand.mine_command` says the same in words of the command line."""
     sides = {
         name: SideSettings(inputs=[str(path)], read=ReadSettings(lang=lang), lang_filter="assume")

@@ -12,7 +12,7 @@ from mining.vectors import take_rows
 from pipelines.datasets.manifest import Counters, Dataset, Input
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import begin, place_for
-from pipelines.embed.vector_shards import EncoderFacts, vectors_request, write_vector_shard
+from pipelines.embed.vector_shards import EncoderIdentity, vectors_request, write_vector_shard
 
 
 class GivenVectors(NamedTuple):
@@ -23,7 +23,7 @@ class GivenVectors(NamedTuple):
     files: Sequence[Input] = ()
 
 
-def store_vectors(sentences: Dataset, given: GivenVectors, facts: EncoderFacts, dtype: str) -> Dataset:
+def store_vectors(sentences: Dataset, given: GivenVectors, facts: EncoderIdentity, dtype: str) -> Dataset:
     """The vectors dataset beside the sentences, copied one shard at a time."""
     if len(given.rows) != sentences.rows or given.stored.shape[1] != facts.dim:
         raise InputError(

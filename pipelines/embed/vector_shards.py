@@ -14,7 +14,7 @@ from pipelines.datasets.work import Work, new_name
 VERSION = "1"  # to be raised with every change of the code that changes vectors
 
 
-class EncoderFacts(NamedTuple):
+class EncoderIdentity(NamedTuple):
     """What of an encoder decides its vectors and how they fit others."""
 
     fingerprint: str
@@ -23,7 +23,7 @@ class EncoderFacts(NamedTuple):
 
 
 def vectors_request(
-    sentences: Dataset, out: str, facts: EncoderFacts, dtype: str, files: Sequence[Input] = ()
+    sentences: Dataset, out: str, facts: EncoderIdentity, dtype: str, files: Sequence[Input] = ()
 ) -> Request:
     """What a vectors dataset is made of; `files` are those that vectors were taken from instead of an encoder."""
     configuration = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": dtype}
@@ -32,7 +32,7 @@ def vectors_request(
 
 
 def write_vector_shard(
-    work: Work, index: int, ids: np.ndarray, vectors: np.ndarray, facts: EncoderFacts, text: str
+    work: Work, index: int, ids: np.ndarray, vectors: np.ndarray, facts: EncoderIdentity, text: str
 ) -> Shard:
     """The file of a shard; `text` is the fingerprint of the sentences."""
     metadata = {"encoder": facts.fingerprint, "text": text, "normalised": "false"}

@@ -31,7 +31,7 @@ from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work, begin, is_complete
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead
-from pipelines.embed.vector_shards import EncoderFacts, vectors_request, write_vector_shard
+from pipelines.embed.vector_shards import EncoderIdentity, vectors_request, write_vector_shard
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -53,7 +53,7 @@ class Embed(beam.PTransform):
     vectors. Shards that are finished in `out` are not made again. `facts`, where known, spare a load of the encoder.
     """
 
-    def __init__(self, settings: EmbedSettings, facts: EncoderFacts | None = None) -> None:
+    def __init__(self, settings: EmbedSettings, facts: EncoderIdentity | None = None) -> None:
         super().__init__()
         self.settings = settings
         self.facts = facts or describe_encoder(settings.encoder)
@@ -97,7 +97,7 @@ class EmbedOutputs(NamedTuple):
 class EmbedShard(beam.DoFn):
     """A sentence shard to a vector file; all threads of a worker process share one encoder."""
 
-    def __init__(self, settings: EmbedSettings, facts: EncoderFacts) -> None:
+    def __init__(self, settings: EmbedSettings, facts: EncoderIdentity) -> None:
         self.settings, self.facts = settings, facts
         self.shared = Shared()
 
@@ -160,7 +160,7 @@ def embed(
     return open_dataset(settings.out, "vectors")
 
 
-def _embed_here(settings: EmbedSettings, facts: EncoderFacts, encoder: Encoder, sentences: list[Shard]) -> None:
+def _embed_here(settings: EmbedSettings, facts: EncoderIdentity, encoder: Encoder, sentences: list[Shard]) -> None:
     """What `Embed` does, in this process."""
     step = EmbedShard(settings, facts)
     step.use(encoder)
@@ -198,24 +198,24 @@ def encoder_of(settings: EmbedSettings, runner: Runner | None = None) -> Encoder
     return load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
 
 
-def describe_encoder(path: str) -> EncoderFacts:
+def describe_encoder(path: str) -> EncoderIdentity:
     """Load the encoder once to see that it is whole and what it makes."""
     return facts_of(Encoder.load(path, device="cpu"))
 
 
-def facts_of(encoder: Encoder) -> EncoderFacts:
+def facts_of(encoder: Encoder) -> EncoderIdentity:
     text = encoder.text
     own = fingerprint(text.settings, text.subword.model) if isinstance(text, TextEncoder) else None
-    return EncoderFacts(encoder.fingerprint, encoder.dim, own)
+    return EncoderIdentity(encoder.fingerprint, encoder.dim, own)
 
 
-def start(settings: EmbedSettings, facts: EncoderFacts) -> Work | Dataset:
+def start(settings: EmbedSettings, facts: EncoderIdentity) -> Work | Dataset:
     """The state of the output folder; vectors of other sentences, encoder, dim or type are refused."""
     sentences = open_dataset(settings.sentences, "sentences")
     return begin(settings.out, vectors_request(sentences, settings.out, facts, settings.dtype))
 
 
-def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[ShardToEmbed]:
+def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderIdentity) -> list[ShardToEmbed]:
     work = start(settings, facts)
     if isinstance(work, Dataset):
         return []
@@ -224,7 +224,7 @@ def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderFact
     return [ShardToEmbed(work, source.url, source.fingerprint, own_pieces, shard) for shard in sentences]
 
 
-def _complete(shards: list[Shard], settings: EmbedSettings, facts: EncoderFacts) -> list[Shard]:
+def _complete(shards: list[Shard], settings: EmbedSettings, facts: EncoderIdentity) -> list[Shard]:
     work = start(settings, facts)
     if isinstance(work, Dataset):
         return work.shards

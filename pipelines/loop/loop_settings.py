@@ -35,7 +35,7 @@ class SeedSettings(Settings):
     probes: int = Field(400, ge=4 * MIN_PROBES, description="More pairs of each language pair, never trained on.")
 
 
-class TextSettings(Settings):
+class LoopTextSettings(Settings):
     """Monolingual text of one language."""
 
     inputs: list[str] = Field(min_length=1, description="Files, URLs or globs.")
@@ -106,7 +106,7 @@ class LoopSettings(Settings):
     """`train` is a training configuration without corpora and limits, which the loop fills in."""
 
     seed: SeedSettings
-    text: dict[str, TextSettings] = Field(min_length=2)
+    text: dict[str, LoopTextSettings] = Field(min_length=2)
     pairs: tuple[str, ...] = Field(min_length=1, description="Language pairs to mine, such as de-en.")
     train: dict[str, Any] = Field(description="As for `twinlode train`, without corpora and limits.")
     updates: int = Field(ge=1, description="Of round 0, on the seed.")
@@ -130,7 +130,7 @@ class LoopSettings(Settings):
 
     @field_validator("text")
     @classmethod
-    def _known_languages(cls, text: dict[str, TextSettings]) -> dict[str, TextSettings]:
+    def _known_languages(cls, text: dict[str, LoopTextSettings]) -> dict[str, LoopTextSettings]:
         return {canonical(lang): settings for lang, settings in text.items()}
 
     @model_validator(mode="after")

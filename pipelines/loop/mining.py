@@ -24,7 +24,7 @@ from pipelines.runners.runner import Runner, accelerator_of
 Report = Callable[[str], None]  # told the name of each stage
 
 
-class Probes(NamedTuple):
+class PairProbes(NamedTuple):
     """Known pairs behind the corpora of a language pair."""
 
     source: Dataset
@@ -35,7 +35,7 @@ class Text(NamedTuple):
     """The sentences of a loop, made once."""
 
     languages: dict[str, Dataset]
-    probes: dict[str, Probes]
+    probes: dict[str, PairProbes]
 
 
 class MinedCorpora(NamedTuple):
@@ -70,7 +70,7 @@ def prepare_text(
         places = [
             ProbeSide(languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}")) for lang in pair.split("-")
         ]
-        probes[pair] = Probes(*add_probes(path, *places))
+        probes[pair] = PairProbes(*add_probes(path, *places))
     return Text(languages, probes)
 
 

@@ -11,7 +11,7 @@ from mining.errors import InputError
 from mining.probes import FEWEST_PAIRS, plan_vectors
 from pipelines.datasets.manifest import SEED, Dataset, Input
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
-from pipelines.embed.vector_shards import EncoderFacts
+from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 
 
@@ -23,7 +23,7 @@ class ShippedProbes(NamedTuple):
 
 
 def add_shipped_probes(
-    source: ProbeSide, target: ProbeSide, facts: EncoderFacts, dtype: str
+    source: ProbeSide, target: ProbeSide, facts: EncoderIdentity, dtype: str
 ) -> tuple[ShippedProbes, ShippedProbes]:
     """Add the probe vectors of the default encoder for these two languages; another encoder is refused."""
     assert source.lang is not None and target.lang is not None, "the languages of a corpus are known"

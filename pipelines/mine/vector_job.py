@@ -15,7 +15,7 @@ from mining.vectors import Vectors
 from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import SEED, VECTORS, file_input, join
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
-from pipelines.embed.vector_shards import EncoderFacts
+from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
 from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs
@@ -84,7 +84,7 @@ def _store(
     return stored
 
 
-def _facts(vectors: Sequence[Vectors], planted: Sequence[PlantedSide] | None) -> tuple[EncoderFacts, str]:
+def _facts(vectors: Sequence[Vectors], planted: Sequence[PlantedSide] | None) -> tuple[EncoderIdentity, str]:
     """What is known of the encoder, and a type that holds the vectors of every file."""
     named = [vector.metadata["encoder"] for vector in vectors if vector.metadata.get("encoder")]
     stored = [vector.stored for vector in vectors] + [side.vectors.stored for side in planted or ()]
@@ -92,4 +92,4 @@ def _facts(vectors: Sequence[Vectors], planted: Sequence[PlantedSide] | None) ->
     if len(widths) > 1:
         raise InputError(f"the vectors of the seed pairs are of other dimensions than those of the texts: {widths}")
     dtype = np.result_type(*stored).name
-    return EncoderFacts(named[0] if named else "given vectors", vectors[0].dim, None), dtype
+    return EncoderIdentity(named[0] if named else "given vectors", vectors[0].dim, None), dtype

@@ -29,7 +29,7 @@ OF_WORK = ("pairs", "pairs-reviewed")  # pairs whose review is kept in the work 
 GOLD_FILE = "gold.tsv"  # of a demo
 
 
-class Side(NamedTuple):
+class MinedSide(NamedTuple):
     """One side of a mine: the corpus, its vectors, the probes if there were any; None for what is no longer there."""
 
     lang: str
@@ -38,15 +38,15 @@ class Side(NamedTuple):
     probes: Dataset | None
 
 
-class Mine(NamedTuple):
+class FinishedMine(NamedTuple):
     """A finished mine and everything about it that is still there."""
 
     name: str
     folder: str  # the work folder that holds the pairs, where a review is kept
     pairs: Dataset
     graph: Dataset | None
-    source: Side
-    target: Side
+    source: MinedSide
+    target: MinedSide
     curve: ScoreCurve | None
     gold: str | None
     review: ReviewResult | None
@@ -56,11 +56,11 @@ class Mine(NamedTuple):
         return self.pairs.manifest.measures.get("threshold")
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[MinedSide, MinedSide]:
         return self.source, self.target
 
 
-def find_mines(workdir: str) -> list[Mine]:
+def find_mines(workdir: str) -> list[FinishedMine]:
     """The mines in a work folder, a demo folder or a loop folder; none at all is an error."""
     if not exists(workdir):
         raise InputError(f"{workdir}: no such folder")
@@ -90,7 +90,7 @@ def pairs_folders(workdir: str) -> list[str]:
     return given if local else [filesystem.unstrip_protocol(path) for path in folders]
 
 
-def open_mine(url: str, workdir: str) -> Mine:
+def open_mine(url: str, workdir: str) -> FinishedMine:
     """The mine whose pairs dataset is at `url`."""
     pairs = open_dataset(url, "pairs")
     folder, _, own = url.rstrip("/").rpartition("/")
@@ -98,7 +98,7 @@ def open_mine(url: str, workdir: str) -> Mine:
     folder = (folder or ".") if own in OF_WORK else url
     given = pairs.manifest.request.given(GRAPH)
     graph = _open(pairs, given[0], folder, "graph") if given else None
-    return Mine(
+    return FinishedMine(
         name=_name(url, workdir),
         folder=folder,
         pairs=pairs,
@@ -117,11 +117,11 @@ def _name(url: str, workdir: str) -> str:
     return name or workdir.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _side(pairs: Dataset, graph: Dataset | None, side: str, folder: str) -> Side:
+def _side(pairs: Dataset, graph: Dataset | None, side: str, folder: str) -> MinedSide:
     sentences = _of_role(pairs, side, folder, "sentences")
     probes = _of_role(pairs, probes_of(side), folder, "sentences")
     vectors = None if graph is None else _of_role(graph, side, folder, "vectors")
-    return Side(language(sentences), sentences, vectors, probes)
+    return MinedSide(language(sentences), sentences, vectors, probes)
 
 
 def _of_role(reader: Dataset, role: str, folder: str, kind: Kind) -> Dataset | None:

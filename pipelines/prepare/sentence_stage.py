@@ -51,7 +51,7 @@ _EXPANSION = 4
 _SECONDS_WORTH_A_WORKER = 10
 
 
-class Plan(BaseModel):
+class PreparePlan(BaseModel):
     """How the work is cut; kept in the work folder, so that a rerun continues with the same pieces."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -95,7 +95,7 @@ class Prepare(beam.PTransform):
 class MakeSentences(beam.PTransform):
     """`Prepare` for a work folder that was begun and planned."""
 
-    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
         super().__init__()
         self.settings, self.work, self.plan = settings, work, plan
 
@@ -128,7 +128,7 @@ class MakeSentences(beam.PTransform):
 class CleanBlock(beam.DoFn):
     """A block to its parts."""
 
-    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
         self.settings, self.work, self.plan = settings, work, plan
 
     def process(self, block: Block) -> Iterator[Part]:
@@ -144,7 +144,7 @@ class CleanBlock(beam.DoFn):
 class WriteShard(beam.DoFn):
     """A planned shard to a Parquet file, unless it is there already."""
 
-    def __init__(self, settings: PrepareSettings, work: Work, plan: Plan) -> None:
+    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
         self.settings, self.work, self.plan = settings, work, plan
 
     def setup(self) -> None:
@@ -195,7 +195,7 @@ def _as_whole_as_asked(dataset: Dataset, settings: PrepareSettings) -> Dataset:
     return dataset
 
 
-def _prepare_here(settings: PrepareSettings, work: Work, plan: Plan) -> None:
+def _prepare_here(settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
     """What `MakeSentences` does, in this process."""
     clean, write = CleanBlock(settings, work, plan), WriteShard(settings, work, plan)
     parts = [part for block in plan.blocks for part in clean.process(block)]
@@ -243,10 +243,10 @@ def language_test(settings: PrepareSettings) -> LanguageTest | None:
     return LanguageTest(lang, settings.lang_probability)
 
 
-def make_plan(settings: PrepareSettings, work: Work) -> Plan:
+def make_plan(settings: PrepareSettings, work: Work) -> PreparePlan:
     """The plan of the work folder: the one it was begun with, or a new one."""
     url = work.scratch("plan.json")
-    plan = read_model(url, Plan)
+    plan = read_model(url, PreparePlan)
     if plan is None:
         blocks: list[Block] = []
         size = 0
@@ -255,7 +255,7 @@ def make_plan(settings: PrepareSettings, work: Work) -> Plan:
             size += _text_bytes(file)
         lines = size / _BYTES_PER_LINE
         shares = lines * BYTES_PER_ROW / (settings.memory_mb * 2**20)
-        plan = Plan(
+        plan = PreparePlan(
             blocks=blocks,
             part_bytes=settings.block_bytes,
             partitions=1 << int(np.ceil(np.log2(max(shares, 1)))),
@@ -295,7 +295,7 @@ def _in_order(parts: Iterable[Part]) -> list[Part]:
 
 
 def _plan_shards(
-    parts: list[Part], settings: PrepareSettings, work: Work, plan: Plan, repeats: np.ndarray
+    parts: list[Part], settings: PrepareSettings, work: Work, plan: PreparePlan, repeats: np.ndarray
 ) -> list[ShardPlan]:
     planned = plan_shards(_in_order(parts), plan.blocks, repeats, settings.rows_per_shard)
     write_model(work.scratch("total", "shards.json"), Total(shards=len(planned)))
@@ -325,7 +325,7 @@ def _count(name: str, value: int) -> None:
     beam.metrics.Metrics.counter(NAMESPACE, name).inc(value)
 
 
-def _watch(work: Work, plan: Plan) -> Watch:
+def _watch(work: Work, plan: PreparePlan) -> Watch:
     """Progress by what is on disk: parts, then shards."""
     parts = finished_files(work.scratch("parts"), Part)
     shards = finished_files(work.scratch("shards"), Shard)

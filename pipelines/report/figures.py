@@ -17,7 +17,7 @@ from pipelines.datasets.manifest import Counters, Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.thresholding import PROBES
-from pipelines.mine.work_folder import Mine
+from pipelines.mine.work_folder import FinishedMine
 from pipelines.report.bands import Bands, sample_bands, score_bands
 
 _SEED = 0
@@ -56,7 +56,7 @@ class SourceCount(NamedTuple):
     pairs: int
 
 
-def funnel(mine: Mine) -> list[Stage]:
+def funnel(mine: FinishedMine) -> list[Stage]:
     """Every stage whose dataset is still there; the last one is split into matching, threshold and filters."""
     stages = []
     for side, name in zip(mine.sides, ("source", "target"), strict=True):
@@ -81,7 +81,7 @@ def scores_of(pairs: Dataset, *, rejected: bool = False) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def sample(mine: Mine, scores: np.ndarray, most: int, gold: Gold | None) -> Sample:
+def sample(mine: FinishedMine, scores: np.ndarray, most: int, gold: Gold | None) -> Sample:
     """At most `most` pairs of a mine with their texts, and what gold says of them."""
     bands = score_bands(scores)
     numbers = bands.of(scores)
@@ -95,7 +95,7 @@ def sample(mine: Mine, scores: np.ndarray, most: int, gold: Gold | None) -> Samp
     return Sample(table, bands, numbers[chosen], gold.right[chosen] if gold else None, len(scores))
 
 
-def against_gold(mine: Mine, scores: np.ndarray) -> Gold | None:
+def against_gold(mine: FinishedMine, scores: np.ndarray) -> Gold | None:
     """The kept pairs against gold given as sentences; None where there is none, or it names sentences by other ids."""
     if mine.gold is None or not len(scores):
         return None
@@ -107,7 +107,7 @@ def against_gold(mine: Mine, scores: np.ndarray) -> Gold | None:
     return Gold(label_curve(scores, right, len(np.unique(gold.astype(str), axis=0))), pair_metrics(found, gold), right)
 
 
-def source_counts(mine: Mine, most: int = 40) -> list[SourceCount]:
+def source_counts(mine: FinishedMine, most: int = 40) -> list[SourceCount]:
     """For each file of each side, its sentences and how many of them are in pairs; the largest files first."""
     rows = []
     for side, prefix, name in zip(mine.sides, ("src", "tgt"), ("source", "target"), strict=True):

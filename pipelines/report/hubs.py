@@ -10,7 +10,7 @@ from mining.neighbours import read_neighbours
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.evaluation.measures import Hubness, hubness, k_occurrence
-from pipelines.mine.work_folder import Mine, Side
+from pipelines.mine.work_folder import FinishedMine, MinedSide
 
 FACTOR = 10.0  # a hub is in more than this many times k neighbourhoods
 _LISTED = 8
@@ -33,7 +33,7 @@ class SideHubs(NamedTuple):
     occurrences: list[tuple[str, int]]
 
 
-def find_hubs(mine: Mine) -> list[SideHubs]:
+def find_hubs(mine: FinishedMine) -> list[SideHubs]:
     """Of both sides; a side whose sentences are gone is left out."""
     if mine.graph is None:
         return []
@@ -45,7 +45,7 @@ def find_hubs(mine: Mine) -> list[SideHubs]:
     return found
 
 
-def _hubs(name: str, graph: Dataset, direction: str, side: Side) -> SideHubs:
+def _hubs(name: str, graph: Dataset, direction: str, side: MinedSide) -> SideHubs:
     assert side.sentences is not None
     total = np.zeros(side.sentences.rows, np.int64)
     k = 1

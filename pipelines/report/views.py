@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from mining.metrics import PairMetrics
 from pipelines.datasets.manifest import Dataset, flat
 from pipelines.mine.score_curve import histogram, thinned
-from pipelines.mine.work_folder import Mine
+from pipelines.mine.work_folder import FinishedMine
 from pipelines.report import charts
 from pipelines.report.charts import Line, Rows
 from pipelines.report.figures import (
@@ -59,7 +59,7 @@ class View(NamedTuple):
     truth: PairMetrics | None
 
 
-def view(mine: Mine, most_pairs: int) -> View:
+def view(mine: FinishedMine, most_pairs: int) -> View:
     """Read a mine and draw it."""
     scores = scores_of(mine.pairs)
     gold = against_gold(mine, scores)
@@ -93,7 +93,7 @@ def view(mine: Mine, most_pairs: int) -> View:
     )
 
 
-def _histogram(mine: Mine, scores: np.ndarray, gold: Gold | None) -> Panel:
+def _histogram(mine: FinishedMine, scores: np.ndarray, gold: Gold | None) -> Panel:
     title = "Scores"
     if mine.curve is None or not mine.curve.counts:
         if not len(scores):
@@ -119,7 +119,7 @@ def _counted(scores: np.ndarray, edges: list[float]) -> np.ndarray:
     return np.histogram(np.clip(scores.astype(np.float64), edges[0], edges[-1]), edges)[0]
 
 
-def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Panel]:
+def _by_threshold(mine: FinishedMine, scores: np.ndarray, gold: Gold | None) -> list[Panel]:
     """Yield, and precision as far as anything is known of it."""
     curve = mine.curve
     rows = thinned(len(scores))
@@ -154,7 +154,7 @@ def _by_threshold(mine: Mine, scores: np.ndarray, gold: Gold | None) -> list[Pan
     return [*panels, Panel("precision", "Precision", told, charts.precision_by_threshold(lines, mine.threshold))]
 
 
-def _precision_recall(mine: Mine, gold: Gold | None) -> Panel:
+def _precision_recall(mine: FinishedMine, gold: Gold | None) -> Panel:
     title, lines = "Precision and recall", {}
     if mine.curve is not None and mine.curve.basis != "none" and mine.curve.threshold:
         name = "estimate by probe pairs" if mine.curve.basis == "calibration" else "on the gold pairs"
@@ -170,7 +170,7 @@ def _precision_recall(mine: Mine, gold: Gold | None) -> Panel:
     )
 
 
-def _lengths(mine: Mine, chosen: Sample) -> Panel:
+def _lengths(mine: FinishedMine, chosen: Sample) -> Panel:
     if not len(chosen.table):
         why = "No pair is shown" if chosen.total else "No pair was kept"
         return Panel("lengths", "Lengths", f"{why}, so there are no lengths to compare.")
@@ -193,7 +193,7 @@ def _hubs(sides: list[SideHubs]) -> Panel:
     return Panel("hubs", "Hubs", sentence, charts.occurrences(sides))
 
 
-def _summary(mine: Mine, gold: Gold | None) -> dict[str, str]:
+def _summary(mine: FinishedMine, gold: Gold | None) -> dict[str, str]:
     """The line of a mine in the table of all mines."""
     measures = mine.pairs.manifest.measures
     rows = {
@@ -209,7 +209,7 @@ def _summary(mine: Mine, gold: Gold | None) -> dict[str, str]:
     return rows
 
 
-def _unsure(mine: Mine) -> str:
+def _unsure(mine: FinishedMine) -> str:
     """What is said of a precision that probe pairs could not tell."""
     measures = mine.pairs.manifest.measures
     if "precision_low" not in measures:
@@ -217,7 +217,7 @@ def _unsure(mine: Mine) -> str:
     return f"not known ({100 * measures['precision_low']:.0f} to {100 * measures['precision_high']:.0f}%)"
 
 
-def _tiles(mine: Mine, gold: Gold | None) -> list[tuple[str, str]]:
+def _tiles(mine: FinishedMine, gold: Gold | None) -> list[tuple[str, str]]:
     names = {"source": mine.source.lang or "source", "target": mine.target.lang or "target"}
     tiles = [(f"{names[key]} sentences" if key in names else key, value) for key, value in _summary(mine, gold).items()]
     if mine.review is not None:
@@ -226,7 +226,7 @@ def _tiles(mine: Mine, gold: Gold | None) -> list[tuple[str, str]]:
     return [(name, value) for name, value in tiles if value != "–"]
 
 
-def _datasets(mine: Mine) -> Iterator[tuple[str, Dataset]]:
+def _datasets(mine: FinishedMine) -> Iterator[tuple[str, Dataset]]:
     """What the pairs rest on, as far as it is still there, the pairs first."""
     yield "pairs", mine.pairs
     if mine.graph is not None:
@@ -238,13 +238,13 @@ def _datasets(mine: Mine) -> Iterator[tuple[str, Dataset]]:
                 yield f"{name} {what}", dataset
 
 
-def _settings(mine: Mine) -> Iterator[tuple[str, str]]:
+def _settings(mine: FinishedMine) -> Iterator[tuple[str, str]]:
     for what, dataset in _datasets(mine):
         for key, value in flat(dataset.manifest.request.configuration).items():
             yield f"{what}: {key}", str(value)
 
 
-def _lineage(mine: Mine) -> Iterator[Ancestor]:
+def _lineage(mine: FinishedMine) -> Iterator[Ancestor]:
     for what, dataset in _datasets(mine):
         yield Ancestor(what, dataset.url, dataset.rows, dataset.fingerprint)
     vectors = mine.source.vectors or mine.target.vectors

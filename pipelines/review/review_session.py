@@ -10,7 +10,7 @@ from mining.errors import InputError
 from mining.paths import local_path
 from pipelines.datasets.manifest import join
 from pipelines.mine.review_result import REVIEW, ReviewResult
-from pipelines.mine.work_folder import Mine, find_mines
+from pipelines.mine.work_folder import FinishedMine, find_mines
 from pipelines.report.figures import scores_of
 from pipelines.review.estimate import estimate
 from pipelines.review.marks import MARKS, Marks, Verdict
@@ -80,7 +80,7 @@ class Session:
             return self.result
 
 
-def the_mine(workdir: str) -> Mine:
+def the_mine(workdir: str) -> FinishedMine:
     """The only mine of a folder."""
     mines = find_mines(workdir)
     # Pairs that were chosen again, by a review or otherwise, lie beside the first ones, and are reviewed by name.

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from mining.errors import InputError
 from pipelines.datasets.manifest import fingerprint, join, read_model, write_model
 from pipelines.mine.pair_stage import pair_batches
-from pipelines.mine.work_folder import Mine
+from pipelines.mine.work_folder import FinishedMine
 from pipelines.report.bands import sample_bands, score_bands
 from pipelines.report.figures import TEXTS, scores_of
 
@@ -42,7 +42,7 @@ class ReviewSample(BaseModel):
     sampled: list[SampledPair]
 
 
-def open_sample(mine: Mine, folder: str, size: int) -> ReviewSample:
+def open_sample(mine: FinishedMine, folder: str, size: int) -> ReviewSample:
     """The sample of an earlier session, or a new one; marks of other pairs than the present ones are left alone."""
     url = join(folder, SAMPLE)
     found = read_model(url, ReviewSample)
@@ -57,7 +57,7 @@ def open_sample(mine: Mine, folder: str, size: int) -> ReviewSample:
     return found
 
 
-def draw(mine: Mine, size: int) -> ReviewSample:
+def draw(mine: FinishedMine, size: int) -> ReviewSample:
     """At most `size` pairs, stratified by score."""
     scores = scores_of(mine.pairs)
     if not len(scores):
@@ -91,7 +91,7 @@ def in_turns(rows: np.ndarray, numbers: np.ndarray, rng: np.random.Generator) ->
     return shuffled[np.lexsort((rng.random(len(rows)), turns))]
 
 
-def _texts(mine: Mine, rows: np.ndarray) -> list[tuple[str, str]]:
+def _texts(mine: FinishedMine, rows: np.ndarray) -> list[tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     first = 0
     for batch in pair_batches(mine.pairs):

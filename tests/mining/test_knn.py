@@ -150,7 +150,7 @@ def _one_row(entries: dict[int, int], k: int) -> Neighbours:
 def test_cells_of_any_plan_merge_into_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     x, y = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((400, 8)).astype(np.float32)
-    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.Plan(100, 70, Blocks(64, 64)))
+    monkeypatch.setattr(knn, "plan_cells", lambda *_: knn.CellPlan(100, 70, Blocks(64, 64)))
     assert_exact(knn_graph(from_array(x), from_array(y), 4), x, y, 4)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mining.errors import InputError
-from mining.vectors import from_array, open_vectors, write_vectors, zero_rows
+from mining.vectors import from_array, open_vectors, take_rows, write_vectors, zero_rows
 
 ARRAY = np.random.default_rng(0).standard_normal((7, 5)).astype(np.float32)
 
@@ -164,3 +164,17 @@ def test_arrow_files_of_other_writers_are_refused_in_one_sentence(tmp_path: Path
         arrow_file(tmp_path / "v.arrow", ids, vectors, metadata)
         with pytest.raises(InputError, match=message):
             open_vectors(str(tmp_path / "v.arrow"))
+
+
+def test_rows_of_a_map_are_a_part_of_it_or_another_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "v.npy", np.arange(400, dtype=np.float32).reshape(100, 4))
+    stored = np.load(tmp_path / "v.npy", mmap_mode="r")
+    part = take_rows(stored, np.arange(10, 60), "float32")
+    assert np.shares_memory(part, stored)
+    monkeypatch.setattr("mining.vectors._CHECK_BYTES", 16 * 7)  # seven rows at a time
+    for rows in (np.arange(0, 100, 3), np.arange(50)[::-1]):
+        for dtype in ("float32", "float16"):
+            copied = take_rows(stored, rows, dtype)
+            np.testing.assert_array_equal(copied, stored[rows].astype(dtype))
+            assert isinstance(copied, np.memmap) and copied.dtype == dtype, "what is large is not held in memory"
+    assert take_rows(stored, np.empty(0, np.int64), "float32").shape == (0, 4)

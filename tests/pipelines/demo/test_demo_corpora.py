@@ -6,7 +6,7 @@ import pytest
 
 from mining.errors import InputError
 from pipelines.demo.catalogs import Pair
-from pipelines.demo.demo_corpora import Corpora, split, without_known, write_corpora
+from pipelines.demo.demo_corpora import DemoCorpora, split, without_known, write_corpora
 from pipelines.demo.messages import identity
 
 
@@ -45,7 +45,7 @@ def test_files_share_no_sentence_and_are_not_rewritten(tmp_path: Path) -> None:
     seed = {"de": made("de", 20), "fr": made("fr", 20)}
     unmined = {"de": made("m", 35) + made("fr", 20), "fr": made("m", 35)}
 
-    def write() -> list[Corpora]:
+    def write() -> list[DemoCorpora]:
         return write_corpora(tmp_path, seed, unmined, probes=5)
 
     german, french = write()

@@ -21,7 +21,7 @@ def mine_with(monkeypatch: pytest.MonkeyPatch, folder: Path, error: InputError) 
     monkeypatch.setattr(mining, "mine", fail)
     settings = validate_settings(LoopSettings, write_world(folder), "loop.yaml")
     work = open_dataset(str(write_work(folder / "work", pairs_of(3)) / "src"), "sentences")
-    text = mining.Text(dict.fromkeys(("de", "en"), work), {"de-en": mining.Probes(work, work)})
+    text = mining.Text(dict.fromkeys(("de", "en"), work), {"de-en": mining.PairProbes(work, work)})
     return mining._mine(settings, text, "de-en", work, str(folder / "out"), 0.9, None)
 
 
