@@ -14,6 +14,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mining.errors import InputError
 
+# What pydantic says in words that mean little to a person.
+_PLAIN = {
+    "byte_size": "give a size such as 512MB or 4GiB",
+    "byte_size_unit": "give a size such as 512MB or 4GiB",
+}
 # Keys of earlier configurations, so that a file with one of them says what to write instead.
 _RENAMED = {
     "optimiser": "optimizer",
@@ -98,7 +103,7 @@ def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
     first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
     location = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
-        message = first["msg"].removeprefix("Value error, ")
+        message = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
         return f"{location}: {message}" if location else message
     *parents, key = first["loc"]
     known = _fields_at([model_class], parents)

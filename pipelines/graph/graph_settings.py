@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
 
 Search = Literal["exact", "partitioned", "approximate", "auto"]
 SEARCH = (
@@ -12,6 +12,15 @@ SEARCH = (
     "approximate beyond"
 )
 MEMORY = ByteSize(4 << 30)
+
+
+def _enough(size: ByteSize) -> ByteSize:
+    if size < 1 << 20:
+        raise ValueError("give 1MiB or more")
+    return size
+
+
+MemorySize = Annotated[ByteSize, AfterValidator(_enough)]
 
 
 class GraphSettings(BaseModel):
@@ -29,9 +38,8 @@ class GraphSettings(BaseModel):
     )
     device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
-    memory: ByteSize = Field(
+    memory: MemorySize = Field(
         default=MEMORY,
-        ge=1 << 20,
         description="memory of a worker, besides mapped files (not of partitioned search)",
     )
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from encoder.languages import canonical
 from mining.filters import FilterSettings
@@ -12,7 +12,7 @@ from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.embed.embed_settings import default_encoder
-from pipelines.graph.graph_settings import MEMORY, SEARCH, Search
+from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
@@ -116,8 +116,8 @@ class PairSearchSettings(BaseModel):
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
-    memory: ByteSize = Field(
-        default=MEMORY, ge=1 << 20, description="memory of each worker, besides the encoder and mapped files"
+    memory: MemorySize = Field(
+        default=MEMORY, description="memory of each worker, besides the encoder and mapped files"
     )
 
 

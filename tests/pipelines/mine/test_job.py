@@ -419,7 +419,9 @@ BAD = [
     (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
     (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --precision"),
-    (["--memory", "lots"], "mine: --memory: "),
+    (["--memory", "lots"], "mine: --memory: give a size such as 512MB or 4GiB"),
+    (["--memory", "3parsecs"], "mine: --memory: give a size such as 512MB or 4GiB"),
+    (["--memory", "1"], "mine: --memory: give 1MiB or more"),
     (["--memory", "5MB"], "5 MB is too small for the neighbours of 158 x 159 vectors of dim 16; raise --memory to"),
 ]
 
