@@ -31,7 +31,7 @@ QUICKER = {
     "classifier.yaml": ["trees=10"],
     "domain.yaml": ["subword.vocabulary=90", "limits.epochs=4", "batch.pairs=128"],
     "loop.yaml": [
-        "train.subword.vocabulary=90",
+        "train.subword.vocabulary=75",
         "updates=40",
         "rounds.0.updates=10",
         "max_rounds=1",
