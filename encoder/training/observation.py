@@ -63,7 +63,7 @@ class RunLog(Quiet):
         self._pairs += report.pairs
         self._tokens += report.tokens
         now = time.monotonic()
-        if now - self._logged < _LOG_SECONDS and report.position.step > 1:
+        if now - self._logged < _LOG_SECONDS and report.position.step > 1 and report.done < 1:
             return
         elapsed = max(now - self._since, 1e-9)
         figures = {
@@ -112,7 +112,7 @@ class RunLog(Quiet):
                 self._writer.add_scalar(name, value, position.step)
 
     def close(self) -> None:
-        self._bar.update(self._task, completed=1.0, left="")
+        self._bar.update(self._task, left="")  # where it is: a run that failed did not come to its end
         self._bar.stop()
         if self._writer is not None:
             self._writer.close()

@@ -27,3 +27,17 @@ def test_the_display_shows_how_training_goes(tmp_path: Path, monkeypatch: pytest
     shown = screen.getvalue().splitlines()[0]
     for figure in ("25%", "step 10 ", "loss 1.250 ", "1,500 pairs/s", "45,000 tokens/s", "P@1 87.5 ", "3.0 min left"):
         assert figure in shown
+
+
+@pytest.mark.parametrize(("done", "shown"), [(0.5, " 25% step 1 "), (1.0, "100% step 2 ")])
+def test_the_display_ends_where_training_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: float, shown: str
+) -> None:
+    clock = SimpleNamespace(monotonic=lambda: 10.0)  # all within the second in which nothing more is shown
+    monkeypatch.setattr("encoder.training.observation.time", clock)
+    screen = StringIO()
+    log = RunLog(tmp_path, Console(file=screen, width=200))
+    for step, progress in ((1, 0.25), (2, done)):
+        log.stepped(StepReport(Position(step, 4000, 60.0), progress, 0.01, torch.tensor(1.25), {}, 3000, 90_000))
+    log.close()
+    assert shown in screen.getvalue()
