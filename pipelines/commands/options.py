@@ -14,31 +14,12 @@ RunnerOption = Annotated[str, typer.Option(help="local, flink, spark, dataflow, 
 RunnerSetOption = Annotated[
     list[str] | None, typer.Option("--runner-set", help="Override a runner setting, such as processes=2.")
 ]
-EncoderOption = Annotated[str, typer.Option(help="Encoder: a folder, a URL, or a Hugging Face model.")]
 TrustOption = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run Python code that comes with the encoder.", show_default=False)
 ]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads of each worker; default: all cores.")]
-DtypeOption = Annotated[str, typer.Option(help="Type of stored vectors: float32, or float16 for half the disk.")]
 
 ThresholdFromOption = Annotated[
     str | None, typer.Option(help="Take the threshold from a review: the review.json that `twinlode review` writes.")
-]
-# How pairs are found and which are kept.
-NeighboursOption = Annotated[int, typer.Option(help="Neighbours that a margin is measured against.")]
-MarginOption = Annotated[str, typer.Option(help="absolute, distance or ratio.")]
-RetrievalOption = Annotated[str, typer.Option(help="forward, backward, intersect or max.")]
-ThresholdOption = Annotated[float | None, typer.Option(help="Keep pairs that score at least this.")]
-TopOption = Annotated[int | None, typer.Option(help="Keep this many pairs, the best.")]
-GoldOption = Annotated[
-    str | None, typer.Option(help="Tune the threshold on true pairs: two columns, ids or sentences.")
-]
-PrecisionOption = Annotated[
-    float | None, typer.Option(help="Choose the threshold for this precision; needs --seed-pairs.")
-]
-SeedPairsOption = Annotated[
-    str | None, typer.Option(help="Known translations (source TAB target) to calibrate with, 80 or more.")
 ]
 FiltersOption = Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")]
 RejectedOption = Annotated[str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")]
