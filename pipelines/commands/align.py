@@ -10,7 +10,7 @@ import typer
 
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
-from pipelines.commands.mine import console_report, show
+from pipelines.commands.mine import console_report, say_notes, show
 from pipelines.commands.options import DatasetColumnsOption, DatasetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
@@ -85,6 +85,7 @@ def command(
     from mining.errors import InputError
     from pipelines.align.corpora import document_files
     from pipelines.align.job import align_documents
+    from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
     from pipelines.mine.pair_export import written_files
 
@@ -97,12 +98,14 @@ def command(
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
     result = align_documents(settings, report=console_report)
+    about = [encoder_row(settings.encoder, languages)]
     batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if leftovers == "mine" else None)
     written = _write_pairs(out, batches, pair_format, languages)
     if folder is not None:
-        folder.write(batches, written, _summary(result, mined))
+        folder.write(batches, written, [*about, *_summary(result, mined)])
     outputs.write(result)
-    _summarise(result, written, mined, out)
+    say_notes(warnings(settings.encoder, languages))
+    show("aligned", [*about, *_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
 
 
 def _settings(
@@ -170,10 +173,6 @@ def _write_pairs(out: str, batches: list[pa.Table], pair_format: str | None, lan
 
     kind = check_target(out, pair_format)
     return write_pairs(out, batches, format=kind, src_lang=languages[0], tgt_lang=languages[1])
-
-
-def _summarise(result: AlignResult, written: int, mined: int, out: str) -> None:
-    show("aligned", [*_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
 
 
 def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:

@@ -71,7 +71,8 @@ def command(
     from mining.pair_formats import Format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
     from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
-    from pipelines.commands.mine import show
+    from pipelines.commands.encoder_figures import encoder_row, warnings
+    from pipelines.commands.mine import say_notes, show
     from pipelines.commands.places import check_places
     from pipelines.report.cleaned_bitext import write_clean_report
     from pipelines.runners.runner import load_runner, require_reachable
@@ -120,7 +121,10 @@ def command(
                 shutil.copyfileobj(stream, sys.stdout.buffer)
             sys.stdout.flush()
     where_to = "standard output" if streamed else out
-    show("cleaned", [*_summary(cleaned), (f"kept in {where_to}", f"{cleaned.kept:,}")], error=streamed)
+    languages = [lang for lang in (settings.bitext.src_lang, settings.bitext.tgt_lang) if lang]
+    say_notes(warnings(encoder, languages))
+    about = encoder_row(encoder, languages)
+    show("cleaned", [about, *_summary(cleaned), (f"kept in {where_to}", f"{cleaned.kept:,}")], error=streamed)
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:

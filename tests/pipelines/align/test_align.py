@@ -67,7 +67,8 @@ def test_folders_to_every_output(encoder: Path, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "hub/data")["src_text"].to_pylist() == [
         line.split("\t")[1] for line in out["p.tsv"].read_text().splitlines()
     ]
-    assert "| document pairs | 3 |" in (tmp_path / "hub/README.md").read_text()
+    card = (tmp_path / "hub/README.md").read_text()
+    assert "| document pairs | 3 |" in card and f"| encoder | {encoder} |" in card
     pairs = [line.split("\t")[:2] for line in out["docs.tsv"].read_text().splitlines()]
     names = {(Path(a).name, Path(b).name) for a, b in pairs}
     assert names == {("a.txt", "z.txt"), ("b.txt", "y.txt"), ("c.txt", "x.txt")}
