@@ -37,8 +37,13 @@ def load_weights(model: nn.Module, path: Path) -> None:
         load_model(model, str(path))
         return
     tensors = load_file(path)
-    for name in [name.removesuffix(_LAYERS) for name in tensors if name.endswith(_LAYERS)]:
-        tensors[name] = _decode(name, tensors, model.dim)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # of so many small products each would wait for all threads: seconds on a busy machine
+    try:
+        for name in [name.removesuffix(_LAYERS) for name in tensors if name.endswith(_LAYERS)]:
+            tensors[name] = _decode(name, tensors, model.dim)
+    finally:
+        torch.set_num_threads(threads)
     model.load_state_dict(tensors, assign=True)
 
 

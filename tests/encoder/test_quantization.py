@@ -1,13 +1,14 @@
 """Product codes of a bag: what they lose, and that a coded encoder is an encoder like any other."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
 
-from encoder import Encoder
+from encoder import Encoder, weights
 from encoder.checkpoint import WEIGHTS
 from encoder.models import Bag, BagSettings, TransformerSettings
 from encoder.product_fit import balanced_rotation, fit, nearest
@@ -73,6 +74,24 @@ def test_a_quantized_encoder_is_an_encoder_with_nearly_the_same_cosines(tmp_path
     assert made.error < 0.05 and made.dropped == 0
     names = {name for name in load_file(tmp_path / "small" / WEIGHTS) if name.startswith("bigrams")}
     assert names == {f"bigrams.weight.{part}" for part in ("layers", "3.codes", "3.codebook", "3.scales")}
+
+
+def test_tables_are_decoded_by_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_checkpoint(tmp_path / "whole", BagSettings(dim=32, bigrams=50))
+    quantize_encoder(str(tmp_path / "whole"), tmp_path / "small")
+    threads, decode, before = [], weights._decode, torch.get_num_threads()
+
+    def watched(*arguments: Any) -> torch.Tensor:
+        threads.append(torch.get_num_threads())
+        return decode(*arguments)
+
+    monkeypatch.setattr(weights, "_decode", watched)
+    torch.set_num_threads(3)
+    try:
+        Encoder.load(tmp_path / "small")
+        assert threads == [1, 1] and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_rows_of_little_use_are_coarse_or_dropped_where_bytes_are_short() -> None:
