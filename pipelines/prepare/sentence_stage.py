@@ -209,11 +209,10 @@ def start(settings: PrepareSettings) -> Work | Dataset:
     """Find the inputs and the state of the output folder; wrong settings fail here, before any work."""
     inputs = [file_input(url) for url in expand(settings.inputs)]
     language_test(settings)
-    # Without `truncated`: it changes nothing of whole archives, and where one is not, it is what we tell to try next.
-    configuration: dict[str, JsonValue] = settings.model_dump(
-        mode="json",
-        include={"read", "lang_filter", "lang_probability", "rows_per_shard"},
-        exclude={"read": {"truncated"}},
+    # Always `stop`: `keep` changes nothing of whole archives, and where one is not, it is what we tell to try next.
+    asked = settings.model_copy(update={"read": settings.read.model_copy(update={"truncated": "stop"})})
+    configuration: dict[str, JsonValue] = asked.model_dump(
+        mode="json", include={"read", "lang_filter", "lang_probability", "rows_per_shard"}
     )
     if settings.encoder is not None:
         inputs.append(text_encoder_input(settings.encoder))
