@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from mining.files import atomic_text
+from mining.paths import exists, open_url
 
 CARD = "README.md"
 TAG = "twinlode"
@@ -20,8 +21,14 @@ def card_text(head: Mapping[str, Any], body: str) -> str:
 
 
 def write_card(path: Path | str, head: Mapping[str, Any], body: str) -> None:
-    with atomic_text(str(path)) as stream:
-        stream.write(card_text(head, body))
+    """Write a card, unless it stands there as it is: what is finished is not touched again."""
+    text = card_text(head, body)
+    if exists(str(path)):
+        with open_url(str(path)) as stream:
+            if stream.read() == text.encode():
+                return
+    with atomic_text(str(path)) as writer:
+        writer.write(text)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -36,7 +36,7 @@ def command(
 
     Examples: twinlode embed work/src --encoder runs/small/best --out work/src-vectors
 
-    twinlode embed - --lang de -o - < de.txt > de.npy
+    twinlode embed - --lang de -o -
     """
     quiet_beam()
     from mining.errors import InputError

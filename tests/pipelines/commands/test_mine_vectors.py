@@ -316,7 +316,7 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"threshold": "1", "top": "5"}, ["only one of"]),
         ({"target_precision": "0.9"}, ["a target precision and seed pairs to calibrate it with go together"]),
         ({"curve": "curve.tsv"}, ["--curve needs --gold"]),
-        ({"memory": "100kB"}, ["--memory: Input should be greater than or equal to 1048576"]),
+        ({"memory": "100kB"}, ["--memory: give 1MiB or more"]),
         ({"memory": "2MiB"}, ["raise --memory to "]),
         ({"device": "foo"}, ["--device: "]),
         ({"threshold": "nan"}, ["threshold"]),
