@@ -8,12 +8,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import lightgbm
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from mining.errors import InputError
 from mining.files import atomic_group
@@ -21,6 +19,9 @@ from mining.paths import exists, open_url
 from mining.retrieval import greedy_matching
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.prior import Ratios, right_share
+
+if TYPE_CHECKING:  # takes most of a second to import, which a mine by the margin alone need not wait for
+    import lightgbm
 
 Floats = NDArray[np.float64]
 
@@ -161,6 +162,8 @@ def is_classifier(folder: str) -> bool:
 
 def load_classifier(folder: str) -> PairClassifier:
     """A classifier that `save` wrote; one of other features, or with a file that is not its own, is refused."""
+    import lightgbm
+
     try:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
         if about["version"] != _VERSION or about["features"] != list(NAMES):
@@ -209,6 +212,8 @@ class Examples(NamedTuple):
 
 def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threads: int = 0) -> lightgbm.Booster:
     """Trees over the usable examples of all tasks together, each task with the same weight."""
+    import lightgbm
+
     rng = np.random.default_rng(seed)
     used = [task.take(task.usable & _drawn(task, rng)) for task in tasks]
     sizes = [len(task.labels) for task in used]
@@ -299,6 +304,8 @@ def fit_logistic(
         error = weights * (1 / (1 + np.exp(-np.clip(odds, -40, 40))) - truth)
         value = weights @ (np.logaddexp(0, odds) - truth * odds)
         return float(value), np.array([error @ raw, error.sum()])
+
+    from scipy.optimize import minimize
 
     found = minimize(loss, np.array(start), jac=True, method="L-BFGS-B", bounds=[(1e-3, None), (None, None)])
     return float(found.x[0]), float(found.x[1])
