@@ -116,6 +116,11 @@ def _learn(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
     again = _mine(plan, learned, [score.corpora for score in scores], console)
     show_before_and_after(scores, again, console)
     console.print(
+        "The first mine was re-scored by the pair classifier that comes with the default encoder; the encoder that "
+        "learned has none of its own, and is judged by its margin alone ([cyan]twinlode train-classifier[/cyan] makes "
+        "one). Where the default encoder is good already, that can cost more than training adds."
+    )
+    console.print(
         "Rounds go on like this, judged by benchmarks, with [cyan]twinlode loop[/cyan] and a configuration such as "
         "configs/loop-shared.yaml."
     )
