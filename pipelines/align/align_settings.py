@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mining.alignment import BEADS, LARGEST_BEADS
 from mining.document_pairs import CANDIDATES
-from pipelines.mine.mine_settings import DEVICES, SideSettings
+from pipelines.mine.mine_settings import Device, SideSettings
 
 
 class AlignSettings(BaseModel):
@@ -27,5 +27,5 @@ class AlignSettings(BaseModel):
         default=0.5, ge=0, le=1, description="document pairs that are less likely translations are not aligned"
     )
     candidates: int = Field(default=CANDIDATES, ge=1, description="documents that are compared with each document")
-    device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
+    device: Device = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads. Default: all cores")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from encoder.languages import canonical
 from mining.filters import FilterSettings
@@ -17,7 +18,15 @@ from pipelines.prepare.readers import ReadSettings
 
 ONE_WORKER_EDGES = 20_000_000
 ONE_WORKER_TEXT = 1 << 30
-DEVICES = r"^(auto|cpu|mps|cuda(:\d+)?)$"
+
+
+def _known_device(name: str) -> str:
+    if re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name) is None:
+        raise ValueError(f"{name} is no device; choose auto, cpu, mps, cuda, or cuda:1 and so on")
+    return name
+
+
+Device = Annotated[str, AfterValidator(_known_device)]
 
 
 class ThresholdSettings(BaseModel):
@@ -114,7 +123,7 @@ class PairSearchSettings(BaseModel):
     pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
     filters: FilterSettings = FilterSettings()
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
-    device: str = Field(default="auto", pattern=DEVICES, description="auto, cpu, cuda, or cuda:1 and so on")
+    device: Device = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
     memory: MemorySize = Field(
         default=MEMORY, description="memory of each worker, besides the encoder and mapped files"

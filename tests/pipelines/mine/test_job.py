@@ -414,7 +414,7 @@ BAD = [
     (["--k", "many"], "mine: --k: Input should be a valid integer"),
     (["--lang-filter", "foo"], "--lang-filter: Input should be 'detect' or 'assume'"),
     (["--dtype", "int8"], "--dtype: Input should be 'float32' or 'float16'"),
-    (["--device", "gpu"], "--device: "),
+    (["--device", "gpu"], "mine: --device: gpu is no device; choose auto, cpu, mps, cuda"),
     (["--gold", "nowhere.tsv"], "nowhere.tsv: no such file"),
     (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
