@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mining.errors import InputError
@@ -35,6 +35,7 @@ from pipelines.datasets.manifest import (
 )
 
 REQUEST = "request.json"
+_TEMPORARY = ".tmp"  # the end of the name of a file that is being written
 _ATTEMPT_DIGITS = 8
 _ATTEMPT = re.compile(rf"(?<=\d{{5}}-)[0-9a-f]{{{_ATTEMPT_DIGITS}}}(?=\.\w+$)")
 
@@ -81,18 +82,23 @@ class Work:
             request=self.request, shards=shards, counters=counters, measures=dict(measures or {}), fingerprint=own
         )
         write_model(join(self.url, MANIFEST), manifest)
-        self._remove_other_attempts(shards)
-        self.abandon()
+        self.clean(shards)
         return Dataset(self.url, manifest)
 
+    def clean(self, shards: Iterable[Shard]) -> None:
+        """Leave what the manifest names, and nothing else."""
+        self._remove_other_attempts(shards)
+        self.abandon()
+
     def _remove_other_attempts(self, shards: Iterable[Shard]) -> None:
-        """Files of attempts that were lost, or came second."""
+        """Files of attempts that were lost, or came second, and what a killed one had begun to write."""
         chosen = {found[0] for shard in shards if (found := _ATTEMPT.search(shard.name))}
         filesystem, path = resolve(self.url)
         for name in filesystem.ls(path, detail=False):
             found = _ATTEMPT.search(name)
-            if found and found[0] not in chosen:
-                filesystem.rm_file(name)
+            if name.endswith(_TEMPORARY) or (found and found[0] not in chosen):
+                with suppress(FileNotFoundError):  # a late attempt has just given it its name, or removed it
+                    filesystem.rm_file(name)
 
     def abandon(self) -> None:
         """Remove the scratch files, after which the folder takes another request."""
@@ -121,7 +127,8 @@ def begin(url: str, request: Request) -> Work | Dataset:
     manifest = read_model(join(url, MANIFEST), Manifest)
     if manifest is not None:
         _refuse_other(url, manifest.request, request)
-        _clear_work(url)  # of a run that was killed between its manifest and its cleaning
+        if exists(join(url, WORK)):  # a run was killed between its manifest and its cleaning
+            Work(url, request).clean(manifest.shards)
         return Dataset(url, manifest)
     started = read_model(join(url, WORK, REQUEST), Request)
     if started is not None:
@@ -156,7 +163,7 @@ def identity(request: Request) -> str:
 
 
 def _is_temporary(path: str) -> bool:
-    return path.endswith(".tmp") or path.rstrip("/").endswith(f"/{WORK}")
+    return path.endswith(_TEMPORARY) or path.rstrip("/").endswith(f"/{WORK}")
 
 
 def _clear_work(url: str) -> None:

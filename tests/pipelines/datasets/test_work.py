@@ -40,6 +40,19 @@ def test_the_manifest_chooses_among_attempts(tmp_path: Path) -> None:
     assert Path(made.shard_url(second)).read_bytes() == b"last bit 1"
 
 
+def test_what_killed_attempts_had_begun_to_write_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed while writing, or between the manifest and the cleaning: the next run leaves a clean folder."""
+    work = begun(tmp_path)
+    chosen, lost = attempt(work, b"x"), attempt(work, b"y")
+    (tmp_path / f"{lost.name}.1deb524a6309.tmp").write_bytes(b"half")
+    monkeypatch.setattr(Work, "clean", lambda self, shards: None)
+    work.complete([chosen], Counters())
+    monkeypatch.undo()
+    assert isinstance(begin(str(tmp_path), request()), Dataset)
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == sorted(["manifest.json", chosen.name, f"dead-{chosen.name.removesuffix('.arrow')}.parquet"])
+
+
 def test_a_damaged_shard_is_refused(tmp_path: Path) -> None:
     work = begun(tmp_path)
     made = work.complete([attempt(work, b"vectors")], Counters())
