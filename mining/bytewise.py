@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 from numba.extending import overload
 
-from mining.top_k import MISSING, dot
+from mining.top_k import dot, insert_in_order
 
 LOWEST = np.float32(-1e30)  # below every score; kernels with fastmath must not meet infinities
 _LANES = 512  # maxima taken along a row of a block
@@ -266,28 +266,14 @@ def settle(
                 near = _near_cosine(side, key, own_scratch, other, column, other_scratch)
                 if near + slack >= scores[key, k - 1]:
                     cosine = _cosine(side, key, own_scratch, other, column, other_scratch)
-                    _enter(scores[key], places[key], cosine, other.places[column])
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _enter(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
-    """Put a neighbour into a list ordered by score and then by lowest place, dropping the last."""
-    slot = scores.shape[0] - 1
-    if scores[slot] > score or (scores[slot] == score and places[slot] != MISSING and places[slot] < place):
-        return
-    while slot > 0 and (scores[slot - 1] < score or (scores[slot - 1] == score and places[slot - 1] > place)):
-        scores[slot] = scores[slot - 1]
-        places[slot] = places[slot - 1]
-        slot -= 1
-    scores[slot] = score
-    places[slot] = place
+                    insert_in_order(scores[key], places[key], cosine, other.places[column])
 
 
 @nb.njit(nogil=True, cache=True)
 def _cosine(
     rows: Side, i: int, row_scratch: np.ndarray, columns: Side, j: int, column_scratch: np.ndarray
 ) -> np.float32:
-    """The canonical cosine of a pair, as `selection.cosines` computes it."""
+    """The canonical cosine of a pair, as `top_k.cosines` computes it."""
     row, column = rows.places[i], columns.places[j]
     product = dot(_widened(rows.stored, row, row_scratch), _widened(columns.stored, column, column_scratch))
     return np.float32(product * (rows.inverse[row] * columns.inverse[column]))

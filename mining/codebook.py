@@ -17,10 +17,8 @@ import numpy as np
 import torch
 
 from mining.approximate import import_faiss
-from mining.errors import InputError
 from mining.quantised import int8_is_fast
 from mining.threads import Threads
-from mining.vectors import Vectors
 
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
@@ -96,20 +94,6 @@ def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         codebook = Codebook(np.divide(sums, lengths, out=codebook.centroids.copy(), where=lengths > 0))
     return codebook
-
-
-def sample_of(sides: list[Vectors], rows: int, seed: int = 0) -> np.ndarray:
-    """So many unit vectors of all sides, each side by its size; vectors without direction are left out."""
-    draw = np.random.default_rng(seed)
-    usable = [np.flatnonzero(np.isfinite(side.inverse_norms)) for side in sides]
-    total = sum(map(len, usable))
-    if not total:
-        raise InputError(f"{sides[0].name} and {sides[-1].name}: no vector has a direction; all are zeros")
-    parts = []
-    for side, places in zip(sides, usable, strict=True):
-        count = min(len(places), -(-rows * len(places) // total))
-        parts.append(side.unit(places[np.sort(draw.choice(len(places), count, replace=False))]))
-    return np.concatenate(parts)
 
 
 def _codes(rows: np.ndarray, peak: np.ndarray) -> torch.Tensor:

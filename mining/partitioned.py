@@ -18,7 +18,7 @@ from mining.cell import SLACK, rerank
 from mining.codebook import Codebook
 from mining.neighbours import Graph
 from mining.threads import Threads
-from mining.top_k import MISSING
+from mining.top_k import MISSING, insert, insert_in_order
 from mining.vectors import Vectors
 
 COPIES = 8  # cells that a vector goes to
@@ -156,16 +156,16 @@ def _longest(sample: np.ndarray) -> np.ndarray:
 @nb.njit(nogil=True, cache=True, inline="always")
 def _insert_once(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
     """Put a score into a descending list, dropping the last, unless its place is there already."""
-    for slot in range(scores.shape[0]):
+    if not _holds(places, place):
+        insert(scores, places, score, place)
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _holds(places: np.ndarray, place: int) -> bool:
+    for slot in range(places.shape[0]):  # noqa: SIM110 - compiled
         if places[slot] == place:
-            return
-    slot = scores.shape[0] - 1
-    while slot > 0 and scores[slot - 1] < score:
-        scores[slot] = scores[slot - 1]
-        places[slot] = places[slot - 1]
-        slot -= 1
-    scores[slot] = score
-    places[slot] = place
+            return True
+    return False
 
 
 @nb.njit(nogil=True, cache=True)
@@ -217,23 +217,8 @@ def absorb(
             found, score = part_ids[i, slot], part_scores[i, slot]
             if found == MISSING:
                 break
-            _insert_in_order(ids[row], scores[row], found, score)
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _insert_in_order(ids: np.ndarray, scores: np.ndarray, found: int, score: np.float32) -> None:
-    slot = ids.shape[0] - 1
-    for place in range(ids.shape[0]):
-        if ids[place] == found:
-            return
-    if scores[slot] > score or (scores[slot] == score and ids[slot] != MISSING and ids[slot] < found):
-        return
-    while slot > 0 and (scores[slot - 1] < score or (scores[slot - 1] == score and ids[slot - 1] > found)):
-        scores[slot] = scores[slot - 1]
-        ids[slot] = ids[slot - 1]
-        slot -= 1
-    scores[slot] = score
-    ids[slot] = found
+            if not _holds(ids[row], found):
+                insert_in_order(scores[row], ids[row], score, found)
 
 
 def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:

@@ -17,10 +17,24 @@ _STRIDE = 64  # columns tested at once: the test vectorises, the insertions behi
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _insert(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
+def insert(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
     """Put a score into a descending list, dropping the last."""
     slot = scores.shape[0] - 1
     while slot > 0 and scores[slot - 1] < score:
+        scores[slot] = scores[slot - 1]
+        places[slot] = places[slot - 1]
+        slot -= 1
+    scores[slot] = score
+    places[slot] = place
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def insert_in_order(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
+    """Put a neighbour into a list ordered by score and then by lowest place, dropping the last."""
+    slot = scores.shape[0] - 1
+    if scores[slot] > score or (scores[slot] == score and places[slot] != MISSING and places[slot] < place):
+        return
+    while slot > 0 and (scores[slot - 1] < score or (scores[slot - 1] == score and places[slot - 1] > place)):
         scores[slot] = scores[slot - 1]
         places[slot] = places[slot - 1]
         slot -= 1
@@ -54,11 +68,11 @@ def sweep(
                 continue
             for j in range(values.shape[0]):
                 if values[j] > floor:
-                    _insert(row_scores[i], row_places[i], values[j], first_column + start + j)
+                    insert(row_scores[i], row_places[i], values[j], first_column + start + j)
                     floor = row_scores[i, last]
                 if values[j] > floors[j]:
                     column = start + j
-                    _insert(column_scores[column], column_places[column], values[j], first_row + i)
+                    insert(column_scores[column], column_places[column], values[j], first_row + i)
                     floors[j] = max(floors[j], column_scores[column, last])
 
 

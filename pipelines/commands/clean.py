@@ -15,9 +15,8 @@ from pipelines.commands.options import (
     hub_folder,
     read_filters,
 )
+from pipelines.commands.standard_streams import STANDARD
 from pipelines.runners.quiet import quiet_beam
-
-STREAM = "-"  # standard input, standard output
 
 if TYPE_CHECKING:
     from pipelines.clean.clean_stage import Cleaned
@@ -82,11 +81,11 @@ def command(
     with ExitStack() as stack:
         folder = work or stack.enter_context(TemporaryDirectory(prefix="twinlode-clean-"))
         named = pairs
-        if pairs == STREAM:
+        if pairs == STANDARD:
             pairs, format = f"{folder}/stdin", format or Format.TSV
             with atomic_writer(pairs) as stream:
                 shutil.copyfileobj(sys.stdin.buffer, stream)
-        streamed = out == STREAM
+        streamed = out == STANDARD
         if streamed:
             out, out_format = f"{folder}/stdout", out_format or Format.TSV
         bitext = {"path": pairs, "format": format, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from mining import codebook as module
-from mining.codebook import Codebook, cell_count, sample_of, train_codebook
-from mining.errors import InputError
+from mining.codebook import Codebook, cell_count, train_codebook
 from mining.threads import thread_pool
-from mining.vectors import from_array
 
 
 def unit(rows: int, dim: int = 32, seed: int = 0) -> np.ndarray:
@@ -62,13 +60,3 @@ def test_copies_of_one_vector_make_one_cell() -> None:
         book = train_codebook(np.repeat(unit(1), 50, axis=0), 8, pool)
         assert len(book) == 1
         assert book.nearest(unit(3), 8, pool).shape == (3, 1)
-
-
-def test_the_sample_is_of_both_sides_by_size_without_zeros() -> None:
-    source, target = np.vstack([unit(30), np.zeros((10, 32), np.float32)]), unit(60, seed=1)
-    sample = sample_of([from_array(source), from_array(target)], 45)
-    assert len(sample) == 45
-    assert np.isfinite(sample).all()
-    assert sum((row == source).all(1).any() for row in sample) <= 15
-    with pytest.raises(InputError, match="no vector has a direction"):
-        sample_of([from_array(np.zeros((3, 4), np.float32))] * 2, 5)
