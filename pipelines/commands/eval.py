@@ -1,4 +1,4 @@
-"""`twinlode eval`: encoders under the published protocols."""
+"""`twinlode eval`: encoders on published test sets."""
 
 from __future__ import annotations
 
