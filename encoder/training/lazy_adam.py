@@ -18,7 +18,7 @@ class LazyAdam(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
         lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

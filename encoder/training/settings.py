@@ -18,12 +18,20 @@ from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
 
 
+class ParameterGroup(Settings):
+    """Parameters with a learning rate of their own, such as new layers on a trained encoder; the schedule is shared."""
+
+    parameters: str = Field(description="Pattern of their names, such as `model.gate.*` or `objectives.*`.")
+    lr: float = Field(ge=0, description="Their highest learning rate; 0 leaves them as they are.")
+
+
 class OptimizerSettings(Settings):
     """Defaults are those of EMS; its released code sets `amsgrad`. Adafactor has no `betas` and its own `eps`,
     lazy Adam neither `weight_decay` nor `amsgrad`."""
 
     kind: Literal["adam", "adamw", "lazy_adam", "adafactor"] = Field("adam", description="Which optimizer.")
     lr: float = Field(3e-4, gt=0, description="Highest learning rate.")
+    groups: tuple[ParameterGroup, ...] = Field((), description="Parameters with another learning rate.")
     betas: tuple[float, float] = Field((0.9, 0.999), description="Decay of Adam's two means.")
     eps: float = Field(1e-8, gt=0, description="Added to Adam's denominator.")
     weight_decay: float = Field(1e-5, ge=0, description="Strength of the decay.")

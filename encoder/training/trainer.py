@@ -17,10 +17,11 @@ from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
 from encoder.objectives.base import Objective
 from encoder.training.cache import Encode, backward
-from encoder.training.lazy_adam import LazyAdam, clip_gradients
+from encoder.training.lazy_adam import clip_gradients
+from encoder.training.optimizers import make_optimizer, set_learning_rates
 from encoder.training.retrieval import evaluate
 from encoder.training.schedule import Position, learning_rate_factor, progress
-from encoder.training.settings import OptimizerSettings, TrainSettings
+from encoder.training.settings import TrainSettings
 from encoder.training.state import load_state, read_facts, save_state
 from mining.errors import InputError
 
@@ -142,9 +143,8 @@ class Trainer:
 
     def _update(self, batches: Sequence[Iterator[TrainingBatch]], done: float) -> None:
         settings, step = self._settings, self._position.step
-        rate = settings.optimizer.lr * learning_rate_factor(done, step, settings.schedule)
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
+        factor = learning_rate_factor(done, step, settings.schedule)
+        set_learning_rates(self._optimizer, factor)
         # Seeded by step rather than run through, so that a resumed run needs no saved generator on any process.
         torch.manual_seed((settings.random_seed << 40) + step * distributed.world_size() + distributed.rank())
         self._optimizer.zero_grad(set_to_none=True)
@@ -154,7 +154,9 @@ class Trainer:
             self._warn(parts)
         self._apply()
         self._position = Position(step + 1, self._position.pairs + pairs, self._position.seconds)
-        self._observer.stepped(StepReport(self._position, done, rate, loss, parts, pairs, tokens))
+        self._observer.stepped(
+            StepReport(self._position, done, settings.optimizer.lr * factor, loss, parts, pairs, tokens)
+        )
 
     def _accumulate(
         self, batches: Sequence[Iterator[TrainingBatch]], done: float
@@ -270,21 +272,3 @@ class Trainer:
         self._stale, self._skipped = facts["stale"], facts["skipped"]
         self._scaler.load_state_dict(facts["scaler"])
         self._observer.resumed(self._position)
-
-
-def make_optimizer(settings: OptimizerSettings, modules: nn.Module) -> torch.optim.Optimizer:
-    """Fused: one pass over parameters and moments instead of ten, on CPU as on CUDA."""
-    if settings.kind == "lazy_adam":
-        return LazyAdam(modules.parameters(), settings.lr, settings.betas, settings.eps)
-    if settings.kind == "adafactor":
-        return torch.optim.Adafactor(modules.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings.kind]
-    return kind(
-        modules.parameters(),
-        lr=settings.lr,
-        betas=settings.betas,
-        eps=settings.eps,
-        weight_decay=settings.weight_decay,
-        amsgrad=settings.amsgrad,
-        fused=True,
-    )

@@ -12,9 +12,9 @@ from encoder.objectives.base import EncoderFacts
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.tokens import Tokens
 from encoder.training.cache import backward
+from encoder.training.optimizers import make_optimizer
 from encoder.training.settings import OptimizerSettings
 from encoder.training.state import load_state, save_state
-from encoder.training.trainer import make_optimizer
 
 
 def make_batch(pairs: int) -> Batch:
