@@ -83,7 +83,7 @@ class NoiseMaker:
         if not places:
             return None
         place = places[int(self.rng.integers(len(places)))]
-        words[place] = _DIGIT.sub(lambda digit: str((int(digit[0]) + int(self.rng.integers(1, 9))) % 10), words[place])
+        words[place] = other_digits(words[place], self.rng)
         return words
 
     def _change_name(self, words: list[str]) -> list[str] | None:
@@ -101,6 +101,11 @@ class NoiseMaker:
         for place in self.rng.choice(len(words), len(words) // 2, replace=False).tolist():
             words[place] = self._ranked[int(self.rng.integers(min(len(self._ranked), 5000)))]
         return [words[place] for place in self.rng.permutation(len(words)).tolist()]
+
+
+def other_digits(word: str, rng: np.random.Generator) -> str:
+    """The word with another digit in place of each."""
+    return _DIGIT.sub(lambda digit: str((int(digit[0]) + int(rng.integers(1, 9))) % 10), word)
 
 
 def drop_words(texts: Sequence[str], share: float, rng: np.random.Generator) -> list[str]:

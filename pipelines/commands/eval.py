@@ -20,8 +20,8 @@ def command(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="tatoeba, bucc, retrieval, xsim, sts, classify, questions, purity, langid-probe, paws, hubness, "
-            "align, documents, suite"
+            help="tatoeba, bucc, retrieval, xsim, xsimpp, sts, classify, questions, purity, langid-probe, paws, "
+            "hubness, align, documents, noise, suite"
         ),
     ],
     data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],

@@ -29,12 +29,14 @@ from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.sts import Sts
 from pipelines.evaluation.tatoeba import Tatoeba
 from pipelines.evaluation.xsim import Retrieval, Xsim
+from pipelines.evaluation.xsimpp import XsimPlusPlus
 
 Entry = Annotated[
     Tatoeba
     | Bucc
     | Retrieval
     | Xsim
+    | XsimPlusPlus
     | Sts
     | Classify
     | QuestionRetrieval
@@ -52,6 +54,7 @@ NAMES = (
     "bucc",
     "retrieval",
     "xsim",
+    "xsimpp",
     "sts",
     "classify",
     "questions",

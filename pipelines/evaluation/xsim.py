@@ -48,7 +48,7 @@ class Retrieval(Benchmark):
 
     def _sets(self, data: DataFolder) -> Iterator[Queries]:
         files = [name for ending in ("tsv", "txt") for name in data.matching(f"*-*.{ending}")]
-        files = [name for name in files if _PARALLEL.match(name)]
+        files = [name for name in files if is_parallel_name(name)]
         for name in files:
             path = data.root / name
             found = sampled_queries(path, data.named(name), self.queries, self.candidates, self.random_seed)
@@ -93,6 +93,11 @@ class Xsim(Benchmark):
                 sample = Sample(part, mean_percent)
                 outcome.scores.append(Score(f"{code}-{self.pivot}", f"xsim error {way}", sample.value(), sample))
         return _with_means(outcome)
+
+
+def is_parallel_name(name: str) -> bool:
+    """Whether a file of parallel text is called by its languages, such as de-en.tsv."""
+    return _PARALLEL.match(name) is not None
 
 
 def best_by_margin(graph: Graph, margin: Margin) -> np.ndarray:
