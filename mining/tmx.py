@@ -23,17 +23,20 @@ _TYPES = {field.name: field.type for field in REJECTED_SCHEMA}
 
 def write_tmx(stream: IO[str], tables: Iterable[pa.Table], src_lang: str, tgt_lang: str) -> int:
     """Write conformed pairs as translation units; scores, ids and provenance become `prop` elements."""
+    languages = {"src": quoteattr(src_lang), "tgt": quoteattr(tgt_lang)}
+    return write_units(stream, (_unit(row, languages) for table in tables for row in _rows(table)), src_lang)
+
+
+def write_units(stream: IO[str], units: Iterable[str], src_lang: str) -> int:
+    """Write a file of translation units that are XML already, and return how many."""
     stream.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
         f'<header creationtool="twinlode" creationtoolversion={quoteattr(version("twinlode"))} segtype="sentence" '
         f'o-tmf="twinlode" adminlang="en" srclang={quoteattr(src_lang)} datatype="plaintext"/>\n<body>\n'
     )
-    languages = {"src": quoteattr(src_lang), "tgt": quoteattr(tgt_lang)}
     count = 0
-    for table in tables:
-        for row in _rows(table):
-            stream.write(_unit(row, languages))
-        count += table.num_rows
+    for count, unit in enumerate(units, 1):  # noqa: B007 - the number of the last is returned
+        stream.write(f"{unit}\n")
     stream.write("</body>\n</tmx>\n")
     return count
 
@@ -58,7 +61,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, str]]:
 
 def _unit(row: dict[str, str], languages: dict[str, str]) -> str:
     sides = "".join(_variant(row, side, language) for side, language in languages.items())
-    return f"<tu>{_props(row, _UNIT_PROPS)}{sides}</tu>\n"
+    return f"<tu>{_props(row, _UNIT_PROPS)}{sides}</tu>"
 
 
 def _variant(row: dict[str, str], side: str, language: str) -> str:
@@ -79,8 +82,8 @@ def _content(text: str) -> str:
 def _row(
     unit: ElementTree.Element, variants: list[Variant], src_lang: str | None, tgt_lang: str | None
 ) -> dict[str, object] | None:
-    source = _pick(variants, src_lang, 0)
-    target = _pick(variants, tgt_lang, 1)
+    source = pick_variant(variants, src_lang, 0)
+    target = pick_variant(variants, tgt_lang, 1)
     if source is None or target is None:
         return None
     row: dict[str, object] = _read_props(unit, _UNIT_PROPS)
@@ -90,7 +93,8 @@ def _row(
     return row
 
 
-def _pick(variants: list[Variant], language: str | None, place: int) -> Variant | None:
+def pick_variant(variants: list[Variant], language: str | None, place: int) -> Variant | None:
+    """The variant in a language, a regional one if need be; without a language that at a place."""
     if language is None:
         return variants[place] if len(variants) > place else None
     wanted = language.lower()

@@ -15,7 +15,7 @@ from mining.lazy import lazy_attributes
 if TYPE_CHECKING:
     from pipelines.align.align_settings import AlignSettings
     from pipelines.align.job import align_documents
-    from pipelines.clean.bitext_chunks import BitextSettings
+    from pipelines.clean.bitext_rows import BitextSettings
     from pipelines.clean.clean_stage import Clean, CleanSettings
     from pipelines.clean.clean_stage import clean as clean_bitext
     from pipelines.embed.embed_settings import EmbedSettings

@@ -24,7 +24,8 @@ from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
 from mining.filters import FilterSettings
 from mining.scoring.prior import Point, Ratios, probabilities, right_share, threshold_for
-from pipelines.clean.bitext_chunks import CHUNK, BitextSettings, count_reasons, read_chunks
+from pipelines.clean.bitext_chunks import CHUNK, count_reasons, read_chunks
+from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
 from pipelines.clean.planted import Check, SeedPairs, check, divide, plant
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon

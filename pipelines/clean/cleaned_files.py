@@ -7,11 +7,15 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from mining.errors import InputError
-from mining.files import atomic_text
+from mining.files import atomic_text, atomic_writer
 from mining.pair_formats import Format, check_format, format_of, write_pairs
-from pipelines.clean.bitext_chunks import BitextSettings
+from mining.pairs import peek
+from mining.tmx import write_units
+from pipelines.clean.bitext_chunks import OWN
+from pipelines.clean.bitext_rows import BitextSettings
 
 SCORES = ("probability", "cosine", "margin")  # that a row gets on request
 _LINES = (Format.TSV, Format.JSONL)
@@ -28,10 +32,16 @@ def check_outputs(out: str, rejected: str | None, format: Format | None, bitext:
 def write_kept(
     url: str, tables: Iterable[pa.Table], bitext: BitextSettings, *, format: Format | None = None, scores: bool = False
 ) -> int:
-    """The rows without a reason: whole lines where the format stays TSV or JSONL, else both texts and the score."""
+    """The rows without a reason: as they stood where the format stays the same, else both texts and the score."""
     kind = format or format_of(url)
-    if kind in _LINES and kind == bitext.kind:
+    if kind == bitext.kind and kind in _LINES:
         return _write_lines(url, (_line(row, kind, scores) for row in _rows(_kept(tables))))
+    if kind == bitext.kind == Format.TMX:
+        with atomic_text(url) as stream:
+            units = (_unit(row, scores) for row in _rows(_kept(tables)))
+            return write_units(stream, units, bitext.src_lang or "*all*")
+    if kind == bitext.kind == Format.PARQUET:
+        return _write_parquet(url, (_own(table, scores) for table in _kept(tables)))
     return write_pairs(url, kept_pairs(tables), format=kind, src_lang=bitext.src_lang, tgt_lang=bitext.tgt_lang)
 
 
@@ -48,7 +58,9 @@ def write_rejected(url: str, tables: Iterable[pa.Table]) -> int:
     """The other rows: reason, line, why if asked for, and the row as it stood (TSV), or these as fields (JSONL)."""
     rejected = (table.filter(pc.is_valid(table["reason"])) for table in tables)
     if format_of(url) == Format.JSONL:
-        return _write_lines(url, (json.dumps(_present(row), ensure_ascii=False) for row in _rows(rejected)))
+        return _write_lines(
+            url, (json.dumps(_present(row), ensure_ascii=False, default=str) for row in _rows(rejected))
+        )
     return _write_lines(url, map(_rejected_line, _rows(rejected)))
 
 
@@ -60,10 +72,42 @@ def _rows(tables: Iterable[pa.Table]) -> Iterator[dict]:
 def _line(row: dict, kind: Format, scores: bool) -> str:
     if not scores:
         return str(row["record"])
-    values = {name: round(row[name], 4) for name in SCORES}
     if kind == Format.TSV:
-        return "\t".join([row["record"], *map(str, values.values())])
-    return json.dumps(json.loads(row["record"]) | values, ensure_ascii=False)
+        return "\t".join([row["record"], *map(str, _scores(row).values())])
+    return json.dumps(json.loads(row["record"]) | _scores(row), ensure_ascii=False)
+
+
+def _unit(row: dict, scores: bool) -> str:
+    """The XML of a translation unit; scores become its first properties."""
+    if not scores:
+        return str(row["record"])
+    props = "".join(f'<prop type="{name}">{value}</prop>' for name, value in _scores(row).items())
+    return str(row["record"]).replace(">", f">{props}", 1)
+
+
+def _scores(row: dict) -> dict[str, float]:
+    return {name: round(row[name], 4) for name in SCORES}
+
+
+def _own(table: pa.Table, scores: bool) -> pa.Table:
+    """The columns that the rows of a Parquet file came with."""
+    rows = table[OWN].combine_chunks()
+    own = pa.table(rows.flatten(), [field.name for field in rows.type])
+    for name in SCORES if scores else ():
+        place = own.schema.get_field_index(name)
+        own = own.append_column(name, table[name]) if place < 0 else own.set_column(place, name, table[name])
+    return own
+
+
+def _write_parquet(url: str, tables: Iterator[pa.Table]) -> int:
+    first, tables = peek(tables)
+    assert first is not None, "a bitext has at least one chunk"
+    count = 0
+    with atomic_writer(url) as stream, pq.ParquetWriter(stream, first.schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
+            count += len(table)
+    return count
 
 
 def _rejected_line(row: dict) -> str:

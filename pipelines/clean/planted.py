@@ -63,7 +63,7 @@ def plant(chunk: pa.Table, known: SeedPairs, number: int) -> pa.Table:
         "target": [known.target[row] for row in [*chosen, *others]],
     }
     columns = [pa.array(planted.get(field.name, [None] * 2 * len(chosen)), field.type) for field in SCHEMA]
-    return pa.concat_tables([chunk, pa.table(columns, SCHEMA)])
+    return pa.concat_tables([chunk, pa.table(columns, SCHEMA)], promote_options="default")
 
 
 def divide(scored: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -35,11 +35,11 @@ def command(
     precision: Annotated[float, typer.Option(help="Estimated share of translations among what is kept.")] = 0.95,
     classifier: Annotated[str | None, typer.Option(help="Folder of a classifier; default: that in --encoder.")] = None,
     columns: Annotated[
-        tuple[str, str] | None, typer.Option(help="Columns of the texts: numbers from 1 (TSV), names (JSONL).")
+        tuple[str, str] | None, typer.Option(help="Columns of the texts: numbers from 1 (TSV), names (JSONL, Parquet).")
     ] = None,
     format: Annotated[str | None, typer.Option(help="Format of PAIRS where its name does not tell: moses.")] = None,
     out_format: Annotated[str | None, typer.Option(help="Format of --out where its name does not tell.")] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to TSV, JSONL.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to each row.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")] = False,
     seed_pairs: Annotated[
         str | None, typer.Option(help="Known translations (.tsv ..): a lexicon, and a check.")

@@ -7,6 +7,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -14,10 +16,12 @@ from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.knn import knn_graph
+from mining.translation_units import iterate_units
 from mining.vectors import from_array
-from pipelines.clean.bitext_chunks import BitextSettings, count_reasons, read_chunks
+from pipelines.clean.bitext_chunks import count_reasons, read_chunks
+from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
-from pipelines.clean.cleaned_files import write_kept, write_rejected
+from pipelines.clean.cleaned_files import SCORES, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.clean.planted import Check
 from pipelines.cli import app
@@ -46,6 +50,61 @@ def test_rows_of_jsonl_that_are_no_pairs(tmp_path: Path) -> None:
     rows = ['{"src_text": "a", "tgt_text": "b", "id": 7}', "{broken", "[1]", '{"src_text": "a", "tgt_text": 3}']
     found = _reasons(tmp_path / "x.jsonl", "\n".join(rows).encode())
     assert found == {"no text": (2, [3, 4]), "not JSON": (1, [2])}
+
+
+def test_near_duplicates_differ_in_numbers_and_accents_alone(tmp_path: Path) -> None:
+    rows = ["Seite 3 von 10\tpage 3 of 10", "Seite 4 von 12\tpage 4 of 12", "SEITE 3 von 10.\tPage 3 of 10"]
+    rows += ["déjà vu\tseen before", "deja vu\tseen before", "deja vu\tseen already", "...\t...", "???\t???"]
+    found = _reasons(tmp_path / "x.tsv", "\n".join(rows).encode())
+    assert found == {"near duplicate": (2, [2, 5]), "duplicate": (1, [3])}
+
+
+def test_duplicates_are_found_across_chunks(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("a b\tc d\ne f\tg h\na b\tc d\n")
+    chunks = read_chunks(BitextSettings(path=str(tmp_path / "x.tsv")), size=2)
+    assert [chunk["reason"].to_pylist() for chunk in chunks] == [[None, None], ["duplicate"]]
+
+
+_TMX = """<tmx version="1.4" xmlns="http://www.lisa.org/tmx14"><header/><body>
+<tu tuid="7"><note>n &gt; 1</note>
+<tuv xml:lang="de"><seg>eins\nzwei</seg></tuv><tuv xml:lang="EN-us"><seg>one two</seg></tuv></tu>
+<tu><tuv xml:lang="de"><seg>drei</seg></tuv><tuv xml:lang="fr"><seg>trois</seg></tuv></tu></body></tmx>"""
+
+
+def test_units_of_a_tmx_stay_whole_and_are_all_accounted_for(tmp_path: Path) -> None:
+    (tmp_path / "x.tmx").write_text(_TMX)
+    bitext = BitextSettings(path=str(tmp_path / "x.tmx"), src_lang="de", tgt_lang="en")
+    (table,) = read_chunks(bitext)
+    assert table["reason"].to_pylist() == [None, "language missing"]
+    assert write_kept(str(tmp_path / "y.tmx"), [_scored(table)], bitext, scores=True) == 1
+    ((unit, variants),) = iterate_units(str(tmp_path / "y.tmx"))
+    assert unit.get("tuid") == "7" and unit.findtext("note") == "n > 1"
+    assert [prop.get("type") for prop in unit.iter("prop")] == ["probability", "cosine", "margin"]
+    assert [(variant.language, variant.text) for variant in variants] == [("de", "eins zwei"), ("EN-us", "one two")]
+
+
+def test_columns_of_parquet_stay_with_their_types(tmp_path: Path) -> None:
+    when = pa.array([1, 2, 3], pa.timestamp("ns"))
+    own = pa.table(
+        {"de": ["eins", None, "drei"], "when": when, "en": ["one", "two", "three"], "cosine": ["x", "y", "z"]}
+    )
+    pq.write_table(own, tmp_path / "x.parquet")
+    bitext = BitextSettings(path=str(tmp_path / "x.parquet"), columns=("de", "en"))
+    chunks = [_scored(chunk) for chunk in read_chunks(bitext, size=2)]
+    assert [reason for chunk in chunks for reason in chunk["reason"].to_pylist()] == [None, "no text", None]
+    write_kept(str(tmp_path / "y.parquet"), chunks, bitext)
+    assert pq.read_table(tmp_path / "y.parquet").equals(own.take([0, 2]))
+    write_kept(str(tmp_path / "z.parquet"), chunks, bitext, scores=True)
+    assert pq.read_table(tmp_path / "z.parquet")["cosine"].to_pylist() == [0.5, 0.5]
+    write_rejected(str(tmp_path / "rejected.jsonl"), chunks)
+    (line,) = (tmp_path / "rejected.jsonl").read_text().splitlines()
+    assert json.loads(line)["own"]["en"] == "two"
+
+
+def _scored(chunk: pa.Table) -> pa.Table:
+    for name in SCORES:
+        chunk = chunk.append_column(name, pa.array([0.5] * len(chunk), pa.float32()))
+    return chunk
 
 
 def test_a_moses_pair_of_unequal_length_loses_nothing(tmp_path: Path) -> None:

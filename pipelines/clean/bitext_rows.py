@@ -1,0 +1,177 @@
+"""The rows of a bitext in any format, one by one: pairs, and what is none with the reason why."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from pydantic import Field
+
+from encoder.settings import Settings
+from mining.errors import InputError
+from mining.files import open_binary, readable_lines
+from mining.pair_formats import Format, format_of, moses_urls
+from mining.tmx import pick_variant
+from mining.translation_units import iterate_units, local_name
+
+TEXTS = ("src_text", "tgt_text")  # what columns and fields are called where nobody says
+
+
+class BitextSettings(Settings):
+    """Where the pairs are, and which columns hold them."""
+
+    path: str = Field(description="The bitext: a file, a URL, or the prefix of a Moses pair.")
+    format: Format | None = Field(None, description="Its format; by extension when not given.")
+    src_lang: str | None = Field(None, description="Language of the first side.")
+    tgt_lang: str | None = Field(None, description="Language of the second side.")
+    columns: tuple[str, str] | None = Field(None, description="TSV: numbers from 1; JSONL and Parquet: names.")
+
+    @property
+    def kind(self) -> Format:
+        return self.format or (Format.MOSES if _is_zip(self.path) else format_of(self.path))
+
+    @property
+    def files(self) -> list[str]:
+        """What is read."""
+        if self.kind == Format.MOSES and self.src_lang and self.tgt_lang:
+            return list(moses_urls(self.path, self.src_lang, self.tgt_lang))
+        return [self.path]
+
+
+class Row(NamedTuple):
+    """One row; without a reason it is a pair."""
+
+    source: str | None
+    target: str | None
+    record: str | None = None  # the whole row as it stood there, where it is text
+    reason: str | None = None
+
+
+def read_rows(settings: BitextSettings) -> Iterator[Row]:
+    """The rows of a format that is text; Parquet has blocks of them (`bitext_chunks`)."""
+    ways = {Format.TSV: _tsv, Format.JSONL: _jsonl, Format.MOSES: _moses, Format.TMX: _tmx}
+    return ways[settings.kind](settings)
+
+
+def _tsv(settings: BitextSettings) -> Iterator[Row]:
+    width = places = None
+    for line in readable_lines(settings.path):
+        if line is None:
+            yield Row(None, None, None, "not UTF-8")
+            continue
+        cells = line.split("\t")
+        if width is None or places is None:
+            width, places = len(cells), _places(settings, cells)
+        if len(cells) != width:
+            yield Row(None, None, line, "columns")
+        else:
+            yield as_row(cells[places[0]], cells[places[1]], line)
+
+
+def _places(settings: BitextSettings, cells: list[str]) -> tuple[int, int]:
+    """The columns of both texts: as told, the only two, or those behind the score of a mined file."""
+    if settings.columns is not None:
+        numbers = [int(name) - 1 if name.isdecimal() else -1 for name in settings.columns]
+        if min(numbers) < 0 or max(numbers) >= len(cells):
+            raise InputError(
+                f"{settings.path}: its first row has {len(cells)} columns, so --columns {' '.join(settings.columns)} "
+                "are not there; count from 1"
+            )
+        return numbers[0], numbers[1]
+    if len(cells) == 2:
+        return 0, 1
+    if len(cells) in (3, 4) and _is_number(cells[0]):
+        return 1, 2
+    raise InputError(f"{settings.path}, line 1: {len(cells)} columns; say which hold the texts, as --columns 1 2")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _jsonl(settings: BitextSettings) -> Iterator[Row]:
+    names = settings.columns or TEXTS
+    for line in readable_lines(settings.path):
+        if line is None:
+            yield Row(None, None, None, "not UTF-8")
+            continue
+        try:
+            entry: Any = json.loads(line)
+        except ValueError:
+            yield Row(None, None, line, "not JSON")
+            continue
+        texts = [entry.get(name) if isinstance(entry, dict) else None for name in names]
+        yield as_row(texts[0], texts[1], line)
+
+
+def _moses(settings: BitextSettings) -> Iterator[Row]:
+    if not settings.src_lang or not settings.tgt_lang:
+        raise InputError(f"{settings.path}: a Moses pair needs both languages (--src-lang and --tgt-lang)")
+    end = object()
+    files = _zipped if _is_zip(settings.path) else moses_urls
+    sides = (readable_lines(url) for url in files(settings.path, settings.src_lang, settings.tgt_lang))
+    for source, target in zip_longest(*sides, fillvalue=end):
+        if source is end or target is end:
+            yield Row(None, None, None, "other side missing")
+        elif source is None or target is None:
+            yield Row(None, None, None, "not UTF-8")
+        else:
+            yield as_row(source, target, None)
+
+
+def _is_zip(path: str) -> bool:
+    return path.lower().endswith(".zip")
+
+
+def _zipped(path: str, src_lang: str, tgt_lang: str) -> tuple[str, str]:
+    """The two text files of a zip as OPUS gives them: `Corpus.de-en.de` and `Corpus.de-en.en`, among others."""
+    with open_binary(path) as stream:
+        try:
+            names = zipfile.ZipFile(stream).namelist()
+        except zipfile.BadZipFile:
+            raise InputError(f"{path}: not a zip file, or a damaged one") from None
+    found = []
+    for lang in (src_lang, tgt_lang):
+        fitting = [name for name in names if name.endswith(f".{lang}")]
+        if len(fitting) != 1:
+            raise InputError(f"{path}: {len(fitting)} files in it end with .{lang}, where one is needed")
+        found.append(f"zip://{fitting[0]}::{path}")
+    return found[0], found[1]
+
+
+def _tmx(settings: BitextSettings) -> Iterator[Row]:
+    """A unit is a row, and its XML the record, so that properties and notes of other tools stay with it."""
+    for unit, variants in iterate_units(settings.path):
+        found = [pick_variant(variants, lang, side) for side, lang in enumerate((settings.src_lang, settings.tgt_lang))]
+        texts = [None if variant is None else variant.text for variant in found]
+        record = _as_xml(unit)
+        yield as_row(*texts, record) if None not in texts else Row(*texts, record, "language missing")
+
+
+def _as_xml(unit: ElementTree.Element) -> str:
+    """A unit on one line, without the namespace that it may have."""
+    for element in unit.iter():
+        element.tag = local_name(element)
+    unit.tail = None
+    return " ".join(ElementTree.tostring(unit, encoding="unicode").splitlines())
+
+
+def as_row(source: Any, target: Any, record: str | None = None) -> Row:
+    """A pair, or the reason why these are none."""
+    if not isinstance(source, str) or not isinstance(target, str):
+        return Row(None, None, record, "no text")
+    if not source.strip() or not target.strip():
+        return Row(source, target, record, "empty")
+    try:
+        source.encode(), target.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
+        return Row(None, None, None, "not UTF-8")
+    return Row(source.strip(), target.strip(), record)
