@@ -150,10 +150,12 @@ def _zipped(path: str, src_lang: str, tgt_lang: str) -> tuple[str, str]:
 def _tmx(settings: BitextSettings) -> Iterator[Row]:
     """A unit is a row, and its XML the record, so that properties and notes of other tools stay with it."""
     for unit, variants in iterate_units(settings.path):
-        found = [pick_variant(variants, lang, side) for side, lang in enumerate((settings.src_lang, settings.tgt_lang))]
-        texts = [None if variant is None else variant.text for variant in found]
+        source, target = pick_variant(variants, settings.src_lang, 0), pick_variant(variants, settings.tgt_lang, 1)
         record = _as_xml(unit)
-        yield as_row(*texts, record) if None not in texts else Row(*texts, record, "language missing")
+        if source is None or target is None:
+            yield Row(None, None, record, "language missing")
+        else:
+            yield as_row(source.text, target.text, record)
 
 
 def _as_xml(unit: ElementTree.Element) -> str:
