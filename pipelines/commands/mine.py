@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,10 @@ from pipelines.commands.options import (
 from pipelines.mine.job_defaults import SIDES
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.runners.quiet import quiet_beam
+
+if TYPE_CHECKING:
+    from pipelines.datasets.manifest import Dataset
+    from pipelines.runners.runner import Runner
 
 OPTIONS = {
     "encoder": key("encoder"),
@@ -137,7 +141,7 @@ def command(
     folder = hub_folder(dataset, dataset_columns, languages)
     check_places(_outputs(out, pair_format, rejected, languages), expand(reads))  # some names have languages in them
     result = mine_corpora(settings, where, quiet=False, report=console_report)
-    written = export_pairs(result.pairs, out, pair_format, *languages)
+    written = _export(result.pairs, out, pair_format, languages, where)
     if rejected:
         export_pairs(result.pairs, rejected, None, *languages, rejected=True)
     about = [encoder_row(settings.encoder, languages)]
@@ -149,6 +153,19 @@ def command(
     if to_standard_output:
         copy_to_output(Path(out))
     scratch.cleanup()
+
+
+def _export(pairs: Dataset, out: str, format: str | None, languages: tuple[str, str], runner: Runner) -> int:
+    """Write the pairs: by the runner's workers where these are on a cluster and each has files of its own."""
+    from pipelines.mine.pair_export import export_pairs
+    from pipelines.runners.runner import is_cluster
+
+    if "*" not in out or not is_cluster(runner):
+        return export_pairs(pairs, out, format, *languages)
+    from pipelines.mine.export_transform import ExportPlan, export_on_workers
+
+    export_on_workers(ExportPlan(pairs.url, out, format, languages), runner)
+    return pairs.rows
 
 
 def _given_side(side: str, files: list[str | None], lang: str | None) -> dict[str, Any]:

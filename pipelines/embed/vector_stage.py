@@ -33,7 +33,7 @@ from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead
 from pipelines.embed.vector_shards import EncoderIdentity, vectors_request, write_vector_shard
 from pipelines.runners.progress import Phase, Watch, finished_files
-from pipelines.runners.runner import Runner, RunnerSettings, run
+from pipelines.runners.runner import Runner, RunnerSettings, is_cluster, run
 
 NAMESPACE = "twinlode.embed"
 VECTORS, DEAD = "vectors", "dead"
@@ -188,9 +188,9 @@ def load_encoder(
     trust_remote_code: bool = False,
 ) -> Encoder:
     """The encoder to embed with; where the runner's machines do that, one to look at, which needs no device."""
-    here = runner is None or isinstance(runner, RunnerSettings)
-    device = device if here else "cpu"
-    return Encoder.load(path, device, threads or core_count(), trust_remote_code=trust_remote_code)
+    return Encoder.load(
+        path, "cpu" if is_cluster(runner) else device, threads or core_count(), trust_remote_code=trust_remote_code
+    )
 
 
 def encoder_of(settings: EmbedSettings, runner: Runner | None = None) -> Encoder:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from encoder.inference import Encoder
 from pipelines.datasets.locks import held
-from pipelines.datasets.manifest import Dataset, join
+from pipelines.datasets.manifest import join, open_dataset
+from pipelines.datasets.work import is_complete
 from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed, facts_of, load_encoder
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
@@ -18,7 +19,7 @@ from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, require_reachable
+from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run
 
 
 @dataclass
@@ -40,9 +41,27 @@ def mine_corpora(
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
     source, target = _Side("src", settings.source), _Side("tgt", settings.target)
     with held(join(settings.work, LOCK), settings.work):
+        if runner is not None and is_cluster(runner) and not _is_begun(settings):
+            report("prepare, embed, graph and mine, as one job")
+            return _mine_as_one_job(settings, runner)
         _embed_sides(settings, [source, target], runner, quiet, report)
         again = partial(rescoring, settings)
         return search_pairs(settings, source, target, runner, rescoring=again, quiet=quiet, report=report)
+
+
+def _is_begun(settings: JobSettings) -> bool:
+    """Whether something is complete: then stages that are not become jobs of their own, beside others' results."""
+    return any(is_complete(join(settings.work, side)) for side in ("src", "tgt"))
+
+
+def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
+    from pipelines.mine.text_transform import MineText
+
+    trust = settings.trust_remote_code
+    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
+    run(lambda: MineText(settings, facts_of(encoder), accelerator_of(runner)), runner, workers=1)
+    names = [("src", "sentences"), ("tgt", "sentences"), ("graph", "graph"), (settings.pairs, "pairs")]
+    return JobResult(*(open_dataset(join(settings.work, name), kind) for name, kind in names))
 
 
 def _embed_sides(settings: JobSettings, sides: list[_Side], runner: Runner | None, quiet: bool, report: Report) -> None:
@@ -51,7 +70,8 @@ def _embed_sides(settings: JobSettings, sides: list[_Side], runner: Runner | Non
     encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
     for side in sides:
         report(f"prepare {side.name}")
-        side.sentences.append(prepare(_prepare_settings(settings, side, encoder), runner, quiet=quiet))
+        asked = prepare_settings(settings, side.settings, join(settings.work, side.name), facts_of(encoder))
+        side.sentences.append(prepare(asked, runner, quiet=quiet))
     source, target = (side.sentences[0] for side in sides)
     require_memory(settings.memory, settings.k, encoder.dim, source, target, settings.threads)
     if settings.seed is not None:
@@ -61,7 +81,7 @@ def _embed_sides(settings: JobSettings, sides: list[_Side], runner: Runner | Non
     for side in sides:
         for sentences in side.sentences:
             report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
-            request = _embed_settings(settings, sentences, runner)
+            request = embed_settings(settings, sentences.url, accelerator_of(runner))
             side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
     if settings.wants_shipped_probes:
         places = _probe_side(settings.work, sides[0]), _probe_side(settings.work, sides[1])
@@ -74,19 +94,20 @@ def _probe_side(work: str, side: _Side) -> ProbeSide:
     return ProbeSide(side.sentences[0], side.settings.read.lang, join(work, f"{side.name}-probes"))
 
 
-def _prepare_settings(settings: JobSettings, side: _Side, encoder: Encoder) -> PrepareSettings:
+def prepare_settings(settings: JobSettings, side: SideSettings, out: str, facts: EncoderIdentity) -> PrepareSettings:
+    """The sentences of one side of a job, cut into the subwords of its encoder where that has its own."""
     return PrepareSettings(
-        inputs=side.settings.inputs,
-        out=join(settings.work, side.name),
-        read=side.settings.read,
-        lang_filter=side.settings.lang_filter,
-        encoder=settings.encoder if facts_of(encoder).text else None,
+        inputs=side.inputs,
+        out=out,
+        read=side.read,
+        lang_filter=side.lang_filter,
+        encoder=settings.encoder if facts.text else None,
         rows_per_shard=settings.rows_per_shard,
         memory_mb=memory_shares(settings.memory).duplicates_mb,
     )
 
 
-def _embed_settings(settings: JobSettings, sentences: Dataset, runner: Runner | None) -> EmbedSettings:
+def embed_settings(settings: JobSettings, sentences: str, accelerator: str | None) -> EmbedSettings:
+    """The vectors of the sentences in a folder, beside it."""
     common = settings.model_dump(include={"encoder", "dtype", "device", "threads", "trust_remote_code"})
-    out = f"{sentences.url}-vectors"
-    return EmbedSettings(sentences=sentences.url, out=out, accelerator=accelerator_of(runner), **common)
+    return EmbedSettings(sentences=sentences, out=f"{sentences}-vectors", accelerator=accelerator, **common)

@@ -155,6 +155,10 @@ class JobSettings(PairSearchSettings):
     def wants_shipped_probes(self) -> bool:
         return self.probes == "encoder"
 
+    @property
+    def has_probes(self) -> bool:
+        return self.seed is not None or self.wants_shipped_probes
+
     @model_validator(mode="after")
     def _precision(self) -> JobSettings:
         if self.threshold.precision is not None and self.seed is None and self.probes == "seed":

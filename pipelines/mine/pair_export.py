@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mining.errors import InputError
 from mining.pair_formats import Format, check_format, format_of, write_pairs
-from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.manifest import Dataset, Shard
+from pipelines.mine.pair_shards import read_pair_shard
 from pipelines.mine.pair_stage import pair_batches
 
 
@@ -25,11 +26,23 @@ def export_pairs(
 ) -> int:
     """Write the pairs best first and return how many; a `*` in the name becomes the number of each shard."""
     kind = check_target(url, format)
-    batches = pair_batches(pairs, rejected)
     if "*" not in url:
+        batches = pair_batches(pairs, rejected)
         return write_pairs(url, batches, format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
-    written = 0
-    for number, batch in enumerate(batches):
-        name = url.replace("*", f"{number:05d}")
-        written += write_pairs(name, [batch], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
-    return written
+    return sum(export_shard(shard, pairs, url, format, src_lang, tgt_lang, rejected=rejected) for shard in pairs.shards)
+
+
+def export_shard(
+    shard: Shard,
+    pairs: Dataset,
+    url: str,
+    format: str | None,
+    src_lang: str | None,
+    tgt_lang: str | None,
+    *,
+    rejected: bool = False,
+) -> int:
+    """Write one shard of the pairs into its file and return how many it has."""
+    batch = read_pair_shard(pairs, shard, rejected)
+    name, kind = url.replace("*", f"{shard.index:05d}"), check_target(url, format)
+    return write_pairs(name, [batch], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)

@@ -5,7 +5,7 @@ The graph and the pairs of other settings lie beside the first ones: choosing ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -52,32 +52,37 @@ def search_pairs(
 ) -> JobResult:
     """Build the graph of two sides and mine it; `rescoring` tells how candidates of the graph are scored again."""
     report("graph")
-    graph = build_graph(_graph_settings(settings, source, target, runner), runner, quiet=quiet)
+    vectors = [[dataset.url for dataset in side.vectors] for side in (source, target)]
+    wanted = graph_settings(settings, vectors[0], vectors[1], accelerator_of(runner))
+    wanted = wanted.model_copy(update={"out": place_for(wanted.out, graph_request(wanted))})
+    graph = build_graph(wanted, runner, quiet=quiet)
     report("mine")
-    asked = _mine_settings(settings, graph, [source, target], rescoring(graph))
+    sentences = [[dataset.url for dataset in side.sentences] for side in (source, target)]
+    asked = mine_settings(settings, graph.url, sentences[0], sentences[1], rescoring(graph))
+    asked = asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})
     return JobResult(source.sentences[0], target.sentences[0], graph, mine(asked, runner, quiet=quiet))
 
 
-def _graph_settings(
-    settings: PairSearchSettings, source: SideData, target: SideData, runner: Runner | None
+def graph_settings(
+    settings: PairSearchSettings, source: list[str], target: list[str], accelerator: str | None
 ) -> GraphSettings:
-    asked = GraphSettings(
-        source=[dataset.url for dataset in source.vectors],
-        target=[dataset.url for dataset in target.vectors],
+    """The graph of the vectors of each side, in its folder of the work folder."""
+    return GraphSettings(
+        source=source,
+        target=target,
         out=join(settings.work, "graph"),
-        accelerator=accelerator_of(runner),
+        accelerator=accelerator,
         **settings.model_dump(include={"k", "search", "device", "threads", "memory"}),
     )
-    return asked.model_copy(update={"out": place_for(asked.out, graph_request(asked))})
 
 
-def _mine_settings(
-    settings: PairSearchSettings, graph: Dataset, sides: Sequence[SideData], rescore: RescoreSettings | None
+def mine_settings(
+    settings: PairSearchSettings, graph: str, source: list[str], target: list[str], rescore: RescoreSettings | None
 ) -> MineSettings:
-    source, target = ([dataset.url for dataset in side.sentences] for side in sides)
+    """The pairs of a graph of these sentences, in their folder of the work folder."""
     shares = memory_shares(settings.memory)
-    asked = MineSettings(
-        graph=graph.url,
+    return MineSettings(
+        graph=graph,
         source=source,
         target=target,
         out=join(settings.work, settings.pairs),
@@ -90,4 +95,3 @@ def _mine_settings(
         one_worker_edges=shares.edges,
         text_memory=shares.text,
     )
-    return asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import apache_beam as beam
 import numpy as np
@@ -31,6 +31,7 @@ from pipelines.mine.pair_stage import (
 from pipelines.mine.thresholding import Selected
 
 NAMESPACE = "twinlode.mine"
+Resolve = Callable[[MineSettings], MineSettings]
 
 
 class Mine(beam.PTransform):
@@ -42,16 +43,17 @@ class Mine(beam.PTransform):
         pairs = graph_shards | Mine(settings)
 
     With `max` and `intersect` no sentence is in two pairs. `max` is matched in rounds spread over workers; give
-    `rounds=False` for a graph that is known to be small enough for one worker.
+    `rounds=False` for a graph that is known to be small enough for one worker. `resolve` completes the settings when
+    the graph is there, where what is asked for depends on it.
     """
 
-    def __init__(self, settings: MineSettings, rounds: bool = True) -> None:
+    def __init__(self, settings: MineSettings, rounds: bool = True, resolve: Resolve | None = None) -> None:
         super().__init__()
-        self.settings, self.rounds = settings, rounds
+        self.settings, self.rounds, self.resolve = settings, rounds, resolve
 
     def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
-        plan = ready | "Plan" >> beam.Map(_make_plan, self.settings).with_output_types(MinePlan)
+        plan = ready | "Plan" >> beam.Map(_make_plan, self.settings, self.resolve).with_output_types(MinePlan)
         known = beam.pvalue.AsSingleton(plan)
         selected = plan | "Select" >> SelectPairs(self.settings, self.rounds)
         requests = selected | "Cut" >> beam.FlatMap(_cut, known).with_outputs("parts", main="requests")
@@ -126,8 +128,8 @@ class MineAll(beam.PTransform):
         return pbegin | "Shards" >> beam.Create(self.shards) | "Mine" >> self.transform
 
 
-def _make_plan(ready: int, settings: MineSettings) -> MinePlan:
-    return make_plan(settings)
+def _make_plan(ready: int, settings: MineSettings, resolve: Resolve | None) -> MinePlan:
+    return make_plan(resolve(settings) if resolve else settings)
 
 
 def _cut(selected: Selected, plan: MinePlan) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:

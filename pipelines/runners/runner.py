@@ -64,6 +64,11 @@ class _Kind(BaseModel):
     name: Literal["local", "flink", "spark", "dataflow"]
 
 
+def is_cluster(runner: Runner | None) -> bool:
+    """Whether workers are somewhere else than in processes of this one."""
+    return runner is not None and not isinstance(runner, RunnerSettings)
+
+
 def accelerator_of(runner: Runner | None) -> str | None:
     """The resource hint for transforms that want an accelerator, where the runner can give one."""
     return runner.accelerator if isinstance(runner, DataflowSettings) else None
