@@ -19,7 +19,7 @@ from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run
+from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run, worker_threads
 
 
 @dataclass
@@ -39,6 +39,7 @@ def mine_corpora(
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
+    settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
     source, target = _Side("src", settings.source), _Side("tgt", settings.target)
     with held(join(settings.work, LOCK), settings.work):
         if runner is not None and is_cluster(runner) and not _is_begun(settings):

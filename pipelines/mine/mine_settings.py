@@ -124,7 +124,9 @@ class PairSearchSettings(BaseModel):
     filters: FilterSettings = FilterSettings()
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     device: Device = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
-    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker. Default: all cores")
+    threads: int | None = Field(
+        default=None, ge=1, description="CPU threads of each worker. Default: all cores; one on a cluster"
+    )
     memory: MemorySize = Field(
         default=MEMORY, description="memory of each worker, besides the encoder and mapped files"
     )

@@ -18,7 +18,29 @@ if TYPE_CHECKING:
     from apache_beam.portability.api import beam_runner_api_pb2
 
 
-class PortableSettings(BaseModel):
+Option = bool | int | float | str | list[str]
+
+
+class BeamSettings(BaseModel):
+    """What every cluster shares: any option of Beam or its runner that has no setting of its own here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    options: dict[str, Option] = Field(
+        default={}, description="Further pipeline options of Beam by name; they win over the settings here."
+    )
+
+    def other_flags(self) -> list[str]:
+        return [flag for name, value in self.options.items() for flag in _flags(name, value)]
+
+
+def _flags(name: str, value: Option) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    return [f"--{name}={one}" for one in (value if isinstance(value, list) else [value])]
+
+
+class PortableSettings(BeamSettings):
     """What Flink and Spark share: where jobs are submitted, and where the Python workers run.
 
     `LOOPBACK` runs them in the submitting process, for a cluster on the same machine. `EXTERNAL` takes them from a
@@ -26,14 +48,15 @@ class PortableSettings(BaseModel):
     `environment_config`. `DOCKER` starts the image `environment_config` on each task manager.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     job_endpoint: str | None = Field(default=None, description="a job server that runs already, host:port")
     job_server_jar: str | None = Field(default=None, description="Beam's job server; from Maven Central unless given")
     environment: Literal["LOOPBACK", "EXTERNAL", "DOCKER"] = Field("LOOPBACK", description="Where Python workers run.")
     environment_config: str | None = Field(None, description="The worker pool's address, or the image.")
     parallelism: int | None = Field(
         default=None, ge=1, description="Workers; the cluster's own default when not given."
+    )
+    worker_processes: int = Field(
+        default=1, ge=0, description="Python processes on each task manager; 0 for one a core. Threads share a GIL."
     )
 
     def common_flags(self) -> list[str]:
@@ -44,7 +67,7 @@ class PortableSettings(BaseModel):
             flags += ["--runner=PortableRunner", f"--job_endpoint={self.job_endpoint}"]
         if self.parallelism:
             flags.append(f"--parallelism={self.parallelism}")
-        return flags
+        return [*flags, f"--sdk_worker_parallelism={self.worker_processes}"]
 
 
 class FlinkSettings(PortableSettings):
@@ -61,7 +84,7 @@ class FlinkSettings(PortableSettings):
         if not self.job_endpoint:
             flags += ["--runner=FlinkRunner", f"--flink_master={self.master}", f"--flink_version={self.version}"]
             flags += [f"--flink_job_server_jar={self.job_server_jar}"] if self.job_server_jar else []
-        return flags
+        return [*flags, *self.other_flags()]
 
 
 class SparkSettings(PortableSettings):
@@ -75,7 +98,7 @@ class SparkSettings(PortableSettings):
         if not self.job_endpoint:
             flags += ["--runner=SparkRunner", f"--spark_master_url={self.master}"]
             flags += [f"--spark_job_server_jar={self.job_server_jar}"] if self.job_server_jar else []
-        return flags
+        return [*flags, *self.other_flags()]
 
 
 _NEEDED = {
@@ -86,10 +109,9 @@ _NEEDED = {
 }
 
 
-class DataflowSettings(BaseModel):
-    """Google Cloud Dataflow; the accelerator is asked for by `Embed` and `Graph` only."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class DataflowSettings(BeamSettings):
+    """Google Cloud Dataflow, with a worker process for each core; those of a machine share one encoder on its
+    accelerator, which only `Embed` and `Graph` ask for."""
 
     name: Literal["dataflow"] = "dataflow"
     project: str | None = Field(None, description="The Google Cloud project that pays.")
@@ -104,6 +126,7 @@ class DataflowSettings(BaseModel):
     disk_gb: int = Field(default=100, ge=20, description="Disk of each.")
     service_account: str | None = Field(None, description="That workers run as; the project's own when not given.")
     network: str | None = Field(None, description="Of the workers; the project's own when not given.")
+    subnetwork: str | None = Field(None, description="Of the workers, as regions/REGION/subnetworks/NAME.")
     job_name: str | None = Field(None, description="Beam makes one up when not given.")
 
     def flags(self) -> list[str]:
@@ -120,11 +143,10 @@ class DataflowSettings(BaseModel):
             "disk_size_gb": self.disk_gb,
             "service_account_email": self.service_account,
             "network": self.network,
+            "subnetwork": self.subnetwork,
             "job_name": self.job_name,
-            # An encoder and a vector shard take gigabytes; one process a machine shares them between its threads.
-            "experiments": "no_use_multiple_sdk_containers",
         }
-        return [f"--{name}={value}" for name, value in flags.items() if value is not None]
+        return [f"--{name}={value}" for name, value in flags.items() if value is not None] + self.other_flags()
 
     def require_complete(self) -> None:
         """One sentence for each setting that is missing."""

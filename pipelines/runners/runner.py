@@ -69,6 +69,11 @@ def is_cluster(runner: Runner | None) -> bool:
     return runner is not None and not isinstance(runner, RunnerSettings)
 
 
+def worker_threads(runner: Runner | None, threads: int | None) -> int | None:
+    """Threads of a worker: as asked for, else one on a cluster, which gives each of its cores a worker of its own."""
+    return 1 if threads is None and is_cluster(runner) else threads
+
+
 def accelerator_of(runner: Runner | None) -> str | None:
     """The resource hint for transforms that want an accelerator, where the runner can give one."""
     return runner.accelerator if isinstance(runner, DataflowSettings) else None

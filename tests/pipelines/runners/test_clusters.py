@@ -1,6 +1,5 @@
 """Runners beyond this machine, as far as they can be checked without one."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -22,6 +21,8 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
+from pipelines.commands.flex_template import PARAMETERS, build, split_arguments
+from pipelines.commands.flex_template import main as flex_template_main
 from pipelines.embed.vector_stage import Embed, EmbedAll, EmbedSettings, embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
@@ -38,6 +39,7 @@ CONFIGS = Path(__file__).resolve().parents[3] / "configs" / "runners"
 DATAFLOW = DataflowSettings(
     project="p", region="europe-west4", temp_location="gs://bucket/tmp", container="registry/twinlode:1"
 )
+NEEDED = ("project", "region", "temp_location", "container")
 ACCELERATOR = "beam:resources:accelerator:v1"
 
 
@@ -62,10 +64,22 @@ def test_settings_reach_beam() -> None:
     assert flink.view_as(FlinkRunnerOptions).flink_master == "host:1"
     assert flink.view_as(FlinkRunnerOptions).parallelism == 3
     assert flink.view_as(PortableOptions).environment_type == "EXTERNAL"
+    assert flink.view_as(PortableOptions).sdk_worker_parallelism == "1"
     options = PipelineOptions(DATAFLOW.flags())
     assert options.view_as(GoogleCloudOptions).project == "p"
     assert options.view_as(WorkerOptions).sdk_container_image == "registry/twinlode:1"
     assert options.view_as(WorkerOptions).machine_type == "n1-standard-8"
+
+
+def test_options_without_a_setting_of_their_own_reach_beam_and_win() -> None:
+    given = ["options.machine_type=n2", "options.labels=[a=b, c=d]", "options.no_auth=true", "options.update=false"]
+    settings = load_runner("dataflow", [*(f"{name}={getattr(DATAFLOW, name)}" for name in NEEDED), *given])
+    assert isinstance(settings, DataflowSettings)
+    options = PipelineOptions(settings.flags())
+    assert options.view_as(WorkerOptions).machine_type == "n2"
+    assert options.view_as(GoogleCloudOptions).labels == ["a=b", "c=d"]
+    assert options.view_as(GoogleCloudOptions).no_auth is True
+    assert options.view_as(GoogleCloudOptions).update is False
 
 
 def test_shipped_files_load() -> None:
@@ -112,7 +126,7 @@ def test_local_files_are_refused_before_any_work(tmp_path: Path) -> None:
         "--encoder",
         "gs://e",
     ]
-    flags = [f"{name}={getattr(DATAFLOW, name)}" for name in ("project", "region", "temp_location", "container")]
+    flags = [f"{name}={getattr(DATAFLOW, name)}" for name in NEEDED]
     runner = ["--runner", "dataflow", *(part for flag in flags for part in ("--runner-set", flag))]
     result = CliRunner().invoke(app, [*given, *runner, "--out", f"{tmp_path}/p.tsv", "--work", "gs://w"])
     assert "p.tsv is on this machine, where Dataflow workers cannot reach it" in str(result.exception)
@@ -163,29 +177,40 @@ def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_p
             assert local.encode() not in serialised, (name, local)
 
 
-def test_flex_template_offers_what_the_launcher_translates(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("template_main", CONFIGS / "dataflow" / "main.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def test_flex_template_offers_parameters_that_the_pipeline_takes() -> None:
     parameters = json.loads((CONFIGS / "dataflow" / "metadata.json").read_text())["parameters"]
-    names = [parameter["name"] for parameter in parameters]
-    assert set(names) <= module._PARAMETERS | module._RUNNER.keys()
-    options = module.translate(["--src=gs://b/en*.gz", "--k=8", "--project=p", "--other=x"])
-    assert options == [
-        "mine",
-        "--runner",
-        "dataflow",
-        "--src",
-        "gs://b/en*.gz",
-        "--k",
-        "8",
-        "--runner-set",
-        "project=p",
-    ]
-    known = CliRunner().invoke(app, ["mine", "--help"], env={"COLUMNS": "200"}).output
-    assert all(f"--{name.replace('_', '-')}" in known for name in names if name not in module._RUNNER)
+    assert {parameter["name"] for parameter in parameters} <= PARAMETERS
+    required = {parameter["name"] for parameter in parameters if not parameter.get("isOptional")}
+    assert required == {"src", "tgt", "work", "out"}
+    given, options = split_arguments(["--src=gs://b/en*.gz", "--k=8", "--template_location=gs://b/job", "--labels=a=b"])
+    assert given == {"src": "gs://b/en*.gz", "k": "8"}
+    assert options == ["--template_location=gs://b/job", "--labels=a=b"]
+
+
+def test_flex_template_builds_one_pipeline_and_keeps_options_of_beam(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "encoder")
+    files = fsspec.filesystem("memory")
+    files.put(f"{tmp_path}/encoder/", "/template/encoder/", recursive=True)
+    for name in ("en", "de"):
+        files.pipe(f"/template/{name}.txt", b"the cat\nthe dog\na red house\n")
+    given = {
+        "src": "memory://template/en.txt", "tgt": "memory://template/de.txt", "src_lang": "en", "tgt_lang": "de",
+        "encoder": "memory://template/encoder", "work": "memory://template/work", "lang_filter": "assume",
+        "out": "memory://template/pairs-*.tsv",
+    }  # fmt: skip
+    arguments = [f"--{name}={value}" for name, value in given.items()]
+    parameters, options = split_arguments([*arguments, "--template_location=gs://bucket/job", "--region=europe-west4"])
+    pipeline = build(parameters, PipelineOptions(options))
+    cloud = pipeline.options.view_as(GoogleCloudOptions)
+    assert (cloud.template_location, cloud.region) == ("gs://bucket/job", "europe-west4")
+    names = {transform.unique_name for transform in pipeline.to_runner_api().components.transforms.values()}
+    for stage in ("MineText/PrepareSrc", "MineText/EmbedTgt", "MineText/Graph", "MineText/Mine", "Export"):
+        assert stage in names
+
+
+def test_template_without_a_corpus_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="the template's parameter `work` is missing"):
+        flex_template_main(["--src=gs://b/en.txt"])
 
 
 def test_image_has_every_package_of_the_distribution() -> None:
