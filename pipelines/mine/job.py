@@ -61,8 +61,13 @@ def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     trust = settings.trust_remote_code
     encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
     run(lambda: MineText(settings, facts_of(encoder), accelerator_of(runner)), runner, workers=1)
-    names = [("src", "sentences"), ("tgt", "sentences"), ("graph", "graph"), (settings.pairs, "pairs")]
-    return JobResult(*(open_dataset(join(settings.work, name), kind) for name, kind in names))
+    work = settings.work
+    return JobResult(
+        open_dataset(join(work, "src"), "sentences"),
+        open_dataset(join(work, "tgt"), "sentences"),
+        open_dataset(join(work, "graph"), "graph"),
+        open_dataset(join(work, settings.pairs), "pairs"),
+    )
 
 
 def _embed_sides(settings: JobSettings, sides: list[_Side], runner: Runner | None, quiet: bool, report: Report) -> None:
