@@ -17,7 +17,7 @@ from pipelines.commands.derived import put, validated
 from pipelines.commands.mine import OPTIONS
 from pipelines.commands.options import read_filters
 from pipelines.datasets.manifest import join
-from pipelines.embed.vector_stage import facts_of
+from pipelines.embed.shard_embedder import facts_of
 from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
 from pipelines.mine.mine_settings import JobSettings

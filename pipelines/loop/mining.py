@@ -9,7 +9,8 @@ from typing import NamedTuple
 from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.vector_stage import describe_encoder, embed, load_encoder
+from pipelines.embed.shard_embedder import load_encoder
+from pipelines.embed.vector_stage import describe_encoder, embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings

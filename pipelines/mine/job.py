@@ -9,8 +9,9 @@ from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import join, open_dataset
 from pipelines.datasets.work import is_complete
 from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.shard_embedder import facts_of, load_encoder
 from pipelines.embed.vector_shards import EncoderIdentity
-from pipelines.embed.vector_stage import embed, facts_of, load_encoder
+from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
 from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs

@@ -10,7 +10,8 @@ from mining.errors import InputError
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
-from pipelines.embed.vector_stage import embed, facts_of
+from pipelines.embed.shard_embedder import facts_of
+from pipelines.embed.vector_stage import embed
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import prepare

@@ -13,15 +13,9 @@ from mining.vectors import open_vectors
 from pipelines.datasets.dead_letters import DeadLetter
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
-from pipelines.embed.vector_stage import (
-    NAMESPACE,
-    Embed,
-    EmbedSettings,
-    describe_encoder,
-    embed,
-    embed_table,
-    encoder_of,
-)
+from pipelines.embed.sentence_vectors import embed_table
+from pipelines.embed.shard_embedder import NAMESPACE, encoder_of
+from pipelines.embed.vector_stage import Embed, EmbedSettings, describe_encoder, embed
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import Prepare, prepare
@@ -71,7 +65,7 @@ def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, mo
     monkeypatch.setattr("pipelines.embed.vector_stage.facts_of", lambda encoder: facts._replace(text="other"))
     seen: list[list[str]] = []
     monkeypatch.setattr(
-        "pipelines.embed.vector_stage.embed_table",
+        "pipelines.embed.shard_embedder.embed_table",
         lambda encoder, table: (seen.append(table.column_names), embed_table(encoder, table))[1],
     )
     embed(EmbedSettings(sentences=sentences.url, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors")))
@@ -79,10 +73,14 @@ def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, mo
     assert seen
 
 
-def test_in_a_pipeline_of_ones_own_with_dead_letters_and_metrics(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("accelerator", [None, "type:nvidia-l4;count:1"])  # with one, processes share the encoder
+def test_in_a_pipeline_of_ones_own_with_dead_letters_and_metrics(
+    folder: Path, tmp_path: Path, accelerator: str | None
+) -> None:
     (tmp_path / "a.txt").write_text("the cat\n\u200b\u2028x\nred house\n" + "\u3164\n")
     asked = prepare_settings(folder, tmp_path / "src", True).model_copy(update={"inputs": [str(tmp_path / "a.txt")]})
-    settings = EmbedSettings(sentences=asked.out, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors"))
+    common = {"sentences": asked.out, "encoder": str(folder / "encoder"), "accelerator": accelerator}
+    settings = EmbedSettings(out=str(tmp_path / "vectors"), **common)
     letters = tmp_path / "letters"
     letters.mkdir()
     pipeline = beam.Pipeline(runner=FnApiRunner())
