@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, cast
 
 import xxhash
 import yaml
+from fsspec import AbstractFileSystem
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 from safetensors.torch import save_file, save_model
@@ -210,15 +211,11 @@ def _rebuild(
 
 
 def local_copy(url: str) -> Path:
-    """A path on this machine; a remote folder is copied once into the cache and again when its fingerprint changed."""
+    """A path on this machine; a remote folder is copied once into the cache and again when it changed."""
     filesystem, remote = resolve(url)
     if "file" in filesystem.protocol:
         return Path(remote)
-    try:
-        stamp = filesystem.cat_file(f"{remote}/{FINGERPRINT}")
-    except OSError:
-        raise InputError(f"{url}: there is no such checkpoint folder") from None
-    key = xxhash.xxh3_128(url.encode() + stamp).hexdigest()
+    key = xxhash.xxh3_128(url.encode() + _stamp(filesystem, remote, url)).hexdigest()
     target = Path(tempfile.gettempdir()) / "twinlode-checkpoints" / key
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -229,3 +226,14 @@ def local_copy(url: str) -> Path:
         except OSError:  # another process was first
             shutil.rmtree(arriving, ignore_errors=True)
     return target
+
+
+def _stamp(filesystem: AbstractFileSystem, remote: str, url: str) -> bytes:
+    """What changes with a remote folder: our fingerprint, or the state of each file of a Hugging Face folder."""
+    files = sorted(filesystem.find(remote))
+    names = {file.rsplit("/", 1)[-1] for file in files}
+    if FINGERPRINT in names:
+        return bytes(filesystem.cat_file(f"{remote.rstrip('/')}/{FINGERPRINT}"))
+    if not names & {"config.json", "modules.json"}:
+        raise InputError(f"{url}: there is no such checkpoint or Hugging Face folder")
+    return "\n".join(f"{file} {filesystem.ukey(file)}" for file in files).encode()

@@ -75,7 +75,7 @@ class Encoder:
         *,
         trust_remote_code: bool = False,
     ) -> Encoder:
-        """A twinlode checkpoint (folder or URL), a sentence-transformers or Hugging Face folder, or a hub id.
+        """A twinlode checkpoint, a sentence-transformers or Hugging Face folder (each also as a URL), or a hub id.
 
         Without `path`, the default encoder that comes with the package.
 
@@ -83,8 +83,9 @@ class Encoder:
         is run only with `trust_remote_code`.
         """
         source = os.fspath(default.model_folder() if path is None else path)
-        if "://" in source or is_checkpoint(source):
-            found = load_checkpoint(local_copy(source), trust_remote_code=trust_remote_code)
+        source = str(local_copy(source)) if "://" in source else source
+        if is_checkpoint(source):
+            found = load_checkpoint(source, trust_remote_code=trust_remote_code)
             return cls(
                 found.model,
                 found.text,

@@ -46,7 +46,7 @@ class MadeShard(NamedTuple):
     letters: list[DeadLetter]
     counts: dict[str, int]
 
-    def count(self) -> None:
+    def report_counts(self) -> None:
         """Into Beam's metrics, by the worker that has them: an encoder may live in another process."""
         for name in ("sentences", "dead", "tokens", "padding_tokens"):
             if name in self.counts:
@@ -73,7 +73,8 @@ class ShardEmbedder:
         work = item.work
         if is_complete(work.url):  # this is a retry
             return None
-        shard, counts = work.finished(item.shard.index), {}
+        shard = work.finished(item.shard.index)
+        counts: dict[str, int] = {}
         if shard is None:
             begun = time.perf_counter()
             shard, counts = self._embed(item)

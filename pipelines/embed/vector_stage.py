@@ -146,7 +146,7 @@ def _alone(item: ShardToEmbed) -> list[ShardToEmbed]:
 def _sorted_out(made: MadeShard | None) -> Iterator[Shard | beam.pvalue.TaggedOutput]:
     if made is None:
         return
-    made.count()
+    made.report_counts()
     for letter in made.letters:
         yield beam.pvalue.TaggedOutput(DEAD, letter)
     yield made.shard

@@ -3,6 +3,7 @@
 import warnings
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 import torch
@@ -116,3 +117,16 @@ def test_real_model_gives_the_vectors_of_sentence_transformers() -> None:
     texts = [*sentences(40, seed=5, longest=60), "", "A man is eating food.", "word " * 400]
     ours = Encoder.load(folder, device="cpu").encode(texts)
     np.testing.assert_allclose(ours, SentenceTransformer(folder, device="cpu").encode(texts), atol=1e-5)
+
+
+def test_hugging_face_folder_at_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "cache"))
+    folder = write_tiny_xlm_roberta(tmp_path / "model")
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{folder}/", "/hub/model/", recursive=True)
+    remote, local = Encoder.load("memory://hub/model"), Encoder.load(folder)
+    assert remote.fingerprint == local.fingerprint
+    assert np.array_equal(remote.encode(sentences(3)), local.encode(sentences(3)))
+    memory.pipe("/hub/model/README.md", b"another card")  # what changed is fetched again
+    assert Encoder.load("memory://hub/model").fingerprint == local.fingerprint
+    assert len(list((tmp_path / "cache" / "twinlode-checkpoints").iterdir())) == 2
