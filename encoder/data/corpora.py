@@ -14,11 +14,25 @@ from mining.errors import InputError
 from mining.paths import COMPRESSIONS, extension, matching, own_name, require_file
 
 # text: one sentence a line. nway: TSV whose first line names languages. nli: triples; nli-parallel: the same from
-# files that translate each other line by line; nli-pairs: entailments alone.
+# files that translate each other line by line; nli-pairs: entailments alone; nli-premises: groups, the premises of such
+# files.
 Format = Literal[
-    "tsv", "jsonl", "parquet", "moses", "po", "mo", "tmx", "text", "nway", "nli", "nli-parallel", "nli-pairs"
+    "tsv",
+    "jsonl",
+    "parquet",
+    "moses",
+    "po",
+    "mo",
+    "tmx",
+    "text",
+    "nway",
+    "nli",
+    "nli-parallel",
+    "nli-pairs",
+    "nli-premises",
 ]
-_ONE_LANGUAGE = ("text", "nli", "nli-pairs", "nli-parallel")
+_LINE_BY_LINE = ("nli-parallel", "nli-premises")
+_ONE_LANGUAGE = ("text", "nli", "nli-pairs", *_LINE_BY_LINE)
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
     "txt": "tsv",
@@ -120,7 +134,7 @@ def _corpus_files(number: int, corpus: CorpusSettings) -> list[CorpusFile]:
     paths = matching(corpus.path)
     if not paths:
         raise InputError(f"{corpus.path}: no such file; paths in a configuration start from the current folder")
-    if corpus.format == "nli-parallel":
+    if corpus.format in _LINE_BY_LINE:
         return [CorpusFile(number, tuple(paths), corpus.format, None, None)]
     files = []
     for path in paths:

@@ -52,6 +52,7 @@ def build_examples(
     store: Store,
     *,
     positives: int = 1,
+    least: int = 2,
     languages: Sequence[str] | None = None,
     assembly: AssemblySettings | None = None,
 ) -> Examples:
@@ -62,7 +63,7 @@ def build_examples(
         case "triples":
             return TripleExamples(store, positives)
         case "groups":
-            return GroupExamples(store, positives, assemble(store, assembly) if assembly else None)
+            return GroupExamples(store, positives, least, assemble(store, assembly) if assembly else None)
         case "monolingual":
             return SentenceExamples(store, languages)
 
@@ -153,9 +154,9 @@ class TripleExamples:
 
 
 class GroupExamples:
-    """Rows are (group,), numbers of groups in the store or of assembled ones."""
+    """Rows are (group,), numbers of groups in the store or of assembled ones, of `least` sentences or more."""
 
-    def __init__(self, store: Store, positives: int, assembled: Assembled | None) -> None:
+    def __init__(self, store: Store, positives: int, least: int, assembled: Assembled | None) -> None:
         self._store, self._positives, self._assembled = store, positives, assembled
         self.size = 1 + positives
         self.sources = []
@@ -163,7 +164,7 @@ class GroupExamples:
         first, last = self._bounds(np.arange(len(corpus_of)))
         largest = int((last - first).max(initial=0))
         for corpus in np.unique(corpus_of):
-            groups = np.flatnonzero((corpus_of == corpus) & (last - first > 1))
+            groups = np.flatnonzero((corpus_of == corpus) & (last - first >= least))
             if len(groups):
                 self.sources.append(Source(int(corpus), ("groups",), groups[:, None]))
         if largest < 3:
@@ -171,6 +172,8 @@ class GroupExamples:
                 "the objective learns from groups of three or more translations, and the corpora of `data` have only "
                 "pairs; give it N-way text, or join pairs with `data.assemble: {pivots: [en]}`"
             )
+        if not self.sources:
+            raise InputError(f"the largest group of `data` has {largest} sentences: set objective.least below {least}")
 
     def _bounds(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self._assembled is None:

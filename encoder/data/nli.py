@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
@@ -43,10 +44,19 @@ class _Statement(NamedTuple):
     hypothesis: dict[str, str]
 
 
-def read_triples(file: CorpusFile) -> Iterator[Row]:
-    """A triple for each entailment that has a contradiction of the same premise; the k-th goes with the k-th.
+class _Premise(NamedTuple):
+    """All that a file says about one premise; texts by language."""
 
-    Premises are put together by `promptID` or text over the whole file, which is read before the first triple.
+    texts: dict[str, str]
+    entailments: list[dict[str, str]]
+    contradictions: list[dict[str, str]]
+
+
+def read_triples(file: CorpusFile) -> Iterator[Row]:
+    """A triple for each entailment: the k-th of a premise goes with its k-th contradiction, or its last.
+
+    Where a premise has none, a contradiction of another one serves, drawn at random, as in mSimCSE's script. Premises
+    are put together by `promptID` or text over the whole file, which is read before the first triple.
     """
     lines = _lines(file)
     first = next(lines, None)
@@ -68,8 +78,22 @@ def _triples(statements: Iterable[_Statement | Malformed]) -> Iterator[Row]:
             yield item
         else:
             by_prompt.setdefault(item.prompt, []).append(item)
-    for about in by_prompt.values():
-        yield from _match(about)
+    premises = [_premise(about) for about in by_prompt.values()]
+    contradictions = [negative for premise in premises for negative in premise.contradictions]
+    if not contradictions:
+        return
+    draw = random.Random(0)
+    for premise in premises:
+        last = len(premise.contradictions) - 1
+        for number, positive in enumerate(premise.entailments):
+            negative = premise.contradictions[min(number, last)] if last >= 0 else draw.choice(contradictions)
+            yield Triple(*map(_as_group, (premise.texts, positive, negative)))
+
+
+def read_premises(file: CorpusFile) -> Iterator[Row]:
+    """The premise of every line in all languages, as a group: what MPCL learns from. It repeats for each hypothesis."""
+    for item in _parallel_statements([file._replace(paths=(path,)) for path in file.paths]):
+        yield item if isinstance(item, Malformed) else _as_group(item.premise)
 
 
 def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malformed]:
@@ -109,17 +133,14 @@ def read_entailments(file: CorpusFile) -> Iterator[Row]:
             yield row
 
 
-def _match(about: list[_Statement]) -> Iterator[Row]:
-    premise: dict[str, str] = {}
+def _premise(about: list[_Statement]) -> _Premise:
+    texts: dict[str, str] = {}
     hypotheses: dict[str, dict[str, dict[str, str]]] = {"entailment": {}, "contradiction": {}}
-    for prompt, label, said, hypothesis in about:
-        premise |= said
+    for _, label, said, hypothesis in about:
+        texts |= said
         if label in hypotheses:
-            hypotheses[label].setdefault(prompt + next(iter(hypothesis.values())), hypothesis)
-    followed = hypotheses["entailment"].values()
-    for positive, negative in zip_longest(followed, hypotheses["contradiction"].values()):
-        if positive and negative:
-            yield Triple(_as_group(premise), _as_group(positive), _as_group(negative))
+            hypotheses[label].setdefault(next(iter(hypothesis.values())), hypothesis)
+    return _Premise(texts, *(list(found.values()) for found in hypotheses.values()))
 
 
 def _as_group(texts: dict[str, str]) -> Group:

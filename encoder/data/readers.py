@@ -134,6 +134,12 @@ def _read_nli_parallel(file: CorpusFile) -> Iterator[Row]:
     return read_parallel_triples(file)
 
 
+def _read_nli_premises(file: CorpusFile) -> Iterator[Row]:
+    from encoder.data.nli import read_premises
+
+    return read_premises(file)
+
+
 def _read_nli_pairs(file: CorpusFile) -> Iterator[Row]:
     from encoder.data.nli import read_entailments
 
@@ -224,4 +230,5 @@ _READERS: dict[Format, Callable[[CorpusFile], Iterator[Row]]] = {
     "nli": _read_nli,
     "nli-pairs": _read_nli_pairs,
     "nli-parallel": _read_nli_parallel,
+    "nli-premises": _read_nli_premises,
 }

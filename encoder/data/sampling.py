@@ -30,6 +30,7 @@ class BatchSettings(Settings):
 
     pairs: int = Field(2048, ge=2, description="Pairs of one batch, over all processes.")
     tokens: int | None = Field(None, ge=64, description="Padded tokens of one batch, over all processes.")
+    per_process: bool = Field(False, description="`pairs` and `tokens` are those of each process.")
     bucket: bool = Field(False, description="Batches of sentences of similar length; `tokens` implies it.")
     homogeneous: bool = Field(False, description="Batches of one corpus and language pair where it can be.")
     hard_negatives: Literal["lexical"] | None = Field(
@@ -91,7 +92,9 @@ class Sampler:
         self._store, self.examples, self._held_out, self._probabilities = store, examples, held_out, probabilities
         self._settings, self._seed, self._processes = settings, seed, processes
         self.total = sum(len(source.rows) for source in examples.sources)
-        self._most = min(settings.pairs, self.total)
+        times = processes if settings.per_process else 1
+        self._most = min(settings.pairs * times, self.total)
+        self._tokens = settings.tokens and settings.tokens * times
         pool = min(_LEXICAL_POOL if settings.hard_negatives else _POOL, self.total)
         self._pool = self._most * max(1, pool // self._most)
 
@@ -156,7 +159,7 @@ class Sampler:
             yield everything[permute(inside, size, key)]
 
     def _cut(self, rows: np.ndarray, pool: int) -> list[np.ndarray]:
-        if self._settings.tokens is None and not self._settings.bucket:
+        if self._tokens is None and not self._settings.bucket:
             # Equal parts, a little smaller than asked for where held-out ones fell away.
             parts = np.array_split(rows, -(-len(rows) // self._most) or 1)
             batches = [self._even(part) for part in parts if len(part) >= 2 * self._processes]
@@ -181,12 +184,12 @@ class Sampler:
 
     def _batch_end(self, width: np.ndarray, start: int) -> int:
         stop = min(start + self._most, len(width))
-        if self._settings.tokens is None:
+        if self._tokens is None:
             return stop
         cost = (
             self.examples.size * width[start:stop] * np.arange(1, stop - start + 1)
         )  # sorted, so the last one is the longest
-        fitting = int(np.searchsorted(cost, self._settings.tokens, side="right"))
+        fitting = int(np.searchsorted(cost, self._tokens, side="right"))
         return min(start + max(2 * self._processes, fitting), len(width))
 
     def _even(self, rows: np.ndarray) -> np.ndarray:

@@ -134,6 +134,12 @@ class Head(nn.Module):
     def plain(cls, width: int, mode: str) -> Head:
         return cls(Pooling(width, (mode,)), [])
 
+    def projected(self) -> Head:
+        """This head and a linear layer that keeps the width."""
+        sizes = {"in_features": self.dim, "out_features": self.dim, "bias": True}
+        layer = Dense(sizes | {"activation_function": "torch.nn.modules.linear.Identity"})
+        return Head(self.pooling, [*self._described[1:], layer])  # type: ignore[list-item]
+
     @classmethod
     def read(cls, folder: Path, *, weights: bool) -> Head:
         """The head that the `modules.json` of `folder` describes; its first module is the backbone."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from mining.errors import InputError
 
 _NO_LIMIT = 10**9  # tokenizers without a length limit report an absurdly large one
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.py", "*.safetensors", "*_Dense/*.bin"]
+_DROPOUTS = ("dropout_rate", "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 _SENTENCE_CONFIGS = [
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -34,6 +36,10 @@ class PretrainedSettings(BaseModel):
         "folder", description="How token vectors become one; the model's own when not given."
     )
     max_tokens: int | None = Field(None, ge=1, description="Truncate here; by default where the folder says.")
+    weights: bool = Field(True, description="False: its architecture and vocabulary, with random weights.")
+    layers: int | None = Field(None, ge=1, description="Keep its first layers; all when not given.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Share of values left out in training; as it comes.")
+    projection: bool = Field(False, description="A linear layer of the same width after pooling.")
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")
 
 
@@ -93,14 +99,18 @@ class Pretrained(nn.Module):
         from transformers import AutoModel
 
         folder = local_folder(settings.source)
-        inner = backbone_folder(folder)
+        return cls._assemble(settings, folder, _backbone(settings, folder, AutoModel), weights=True)
+
+    def whole(self) -> Any:
+        """The model with its decoder and output layer, if this is the encoder of one."""
+        from transformers import AutoModelForSeq2SeqLM
+
         try:
-            backbone = AutoModel.from_pretrained(
-                inner, trust_remote_code=settings.trust_remote_code, dtype=torch.float32
-            )
-        except (OSError, ValueError) as error:
-            raise InputError(f"{settings.source}: not a model that transformers can load ({_reason(error)})") from None
-        return cls._assemble(settings, folder, backbone, weights=True)
+            model = _backbone(self.settings, local_folder(self.settings.source), AutoModelForSeq2SeqLM)
+        except InputError:
+            return None
+        model.get_encoder().load_state_dict(self.backbone.state_dict())
+        return model
 
     @classmethod
     def empty(cls, settings: PretrainedSettings, folder: Path) -> Pretrained:
@@ -130,8 +140,12 @@ class Pretrained(nn.Module):
         has_modules = (folder / "modules.json").exists()
         if settings.pooling == "folder" and has_modules:
             head = Head.read(folder, weights=weights)
+            extend = settings.projection and weights  # else it is one of the modules that were written
         else:
             head = Head.plain(backbone.config.hidden_size, "cls" if settings.pooling == "cls" else "mean")
+            extend = settings.projection
+        if extend:
+            head = head.projected()
         limit = settings.max_tokens or _token_limit(inner, backbone, tokenizer)
         return cls(settings, backbone, head, TokenizerText(tokenizer, limit))
 
@@ -147,6 +161,46 @@ class Pretrained(nn.Module):
         if self.max_tokens:
             config = {"max_seq_length": self.max_tokens, "do_lower_case": False}
             (folder / "sentence_bert_config.json").write_text(json.dumps(config, indent=2))
+
+
+def _backbone(settings: PretrainedSettings, folder: Path, kind: Any) -> Any:
+    """The model as `kind` of transformers makes it, pretrained or with random weights."""
+    from transformers import AutoConfig
+
+    inner, trusted = backbone_folder(folder), settings.trust_remote_code
+    try:
+        config = AutoConfig.from_pretrained(inner, trust_remote_code=trusted)
+        _change(config, settings)
+        if not settings.weights:
+            return kind.from_config(config, trust_remote_code=trusted).float()
+        with quiet_transformers():
+            return kind.from_pretrained(inner, config=config, trust_remote_code=trusted, dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{settings.source}: not a model that transformers can load ({_reason(error)})") from None
+
+
+def _change(config: Any, settings: PretrainedSettings) -> None:
+    if settings.layers is not None:
+        config.num_hidden_layers = settings.layers
+        if getattr(config, "num_decoder_layers", None) is not None:
+            config.num_decoder_layers = settings.layers
+    if settings.dropout is not None:
+        for name in _DROPOUTS:
+            if hasattr(config, name):
+                setattr(config, name, settings.dropout)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without its report of weights that a model has no use for, such as a head that predicted masked words."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
 
 
 def local_folder(source: str) -> Path:

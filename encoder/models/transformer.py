@@ -44,6 +44,7 @@ class TransformerSettings(BaseModel):
     pooling: Literal["mean", "cls"] = Field("mean", description="How token vectors become one.")
     norm: Literal["post", "pre"] = Field("post", description="Layer norm before or after each part.")
     zero_init: bool = Field(False, description="Begin with layers that change nothing.")
+    projection: bool = Field(False, description="A linear layer of the same width after pooling.")
 
     @model_validator(mode="before")
     @classmethod
@@ -148,6 +149,7 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(settings.dim, eps=NORM_EPS) if settings.norm == "post" else None
         self.dropout = nn.Dropout(settings.dropout)
         self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
+        self.projection = nn.Linear(settings.dim, settings.dim) if settings.projection else nn.Identity()
         self._initialise()
 
     def _initialise(self) -> None:
@@ -188,7 +190,7 @@ class Transformer(nn.Module):
         x = self._embed(batch, lengths)  # (total, dim)
         for layer in self.layers:
             x = layer(x, layout)
-        return self._pool(x, batch.offsets, lengths)
+        return self.projection(self._pool(x, batch.offsets, lengths))
 
     def _embed(self, batch: TokenBatch, lengths: Tensor) -> Tensor:
         starts = batch.offsets[:-1].repeat_interleave(lengths, output_size=len(batch.ids))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from encoder.batch import Batch, DataShape
+from encoder.models import Pretrained
 
 
 class Loss(NamedTuple):
@@ -24,6 +25,7 @@ class EncoderFacts(NamedTuple):
     languages: tuple[str, ...]
     embedding: nn.Parameter | None  # input embedding (vocabulary, width); None when the encoder has none to share
     dropout: bool = False  # whether encoding a sentence twice gives two vectors while training
+    pretrained: Pretrained | None = None  # the encoder itself, where it comes from transformers
 
 
 class Objective(nn.Module):
@@ -38,7 +40,12 @@ class Objective(nn.Module):
 
     shape: DataShape  # what its batches hold; training refuses corpora that cannot give it
     positives: int = 1  # sentences beside the anchor that it takes of each example, of groups and triples
+    least: int = 2  # sentences of the smallest group that it learns from
     languages: tuple[str, ...] | None = None  # of single sentences; None for all
+
+    def begin(self, step: int, progress: float) -> float:
+        """Called before each update; answers what to multiply the learning rate by."""
+        return 1.0
 
     def arrange(self, batch: Batch) -> Batch:
         """The sentences to encode; override to repeat or pick sentences before the encoder sees them."""

@@ -67,16 +67,18 @@ def same_meaning(keys: Tensor, all_keys: Tensor, first: int) -> tuple[Tensor, Te
 
 @in_float32
 def contrastive_loss(
-    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
+    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0, *, local: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Mean over pairs of -log softmax in both directions, summed (EMS equation 8), and the in-batch P@1.
 
     `left` and `right` are (pairs, dim) and compared by cosine; `keys` is (pairs, n), see `pair_keys`. A `margin` is
-    taken off the cosines of the pairs, which have to win by that much (Yang et al. 2019, as in LaBSE).
+    taken off the cosines of the pairs, which have to win by that much (Yang et al. 2019, as in LaBSE). Negatives are
+    those of all processes, or with `local` of this one.
     """
     left, right = functional.normalize(left, dim=1), functional.normalize(right, dim=1)
-    if world_size() > 1 or temperature < _SAFE_TEMPERATURE:
-        return dot_product_loss(left, right, keys, temperature, margin)
+    local = local or world_size() == 1
+    if not local or temperature < _SAFE_TEMPERATURE:
+        return dot_product_loss(left, right, keys, temperature, margin, local=local)
     rows, columns = same_meaning(keys, keys, 0)
     loss = _CosineLoss.apply(left, right, rows, columns, temperature, margin)
     return loss, _hits(left[:_HIT_ROWS].detach(), right.detach(), rows, columns)
@@ -121,18 +123,19 @@ def _hits(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 @in_float32
 def dot_product_loss(
-    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0
+    left: Tensor, right: Tensor, keys: Tensor, temperature: float, margin: float = 0.0, *, local: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The same for vectors as they are."""
-    first = rank() * len(left)
+    local = local or world_size() == 1
+    first = 0 if local else rank() * len(left)
     own = torch.arange(first, first + len(left), device=left.device)
-    rows, columns = same_meaning(keys, gather(keys), first)
-    forward = masked_logits(left, gather(right), rows, columns, temperature)  # (pairs, all pairs)
+    rows, columns = same_meaning(keys, keys if local else gather(keys), first)
+    forward = masked_logits(left, right if local else gather(right), rows, columns, temperature)  # (pairs, all pairs)
     hits = forward.detach().argmax(1) == own
     handicap = functional.one_hot(own, forward.shape[1]) * (margin / temperature) if margin else 0.0
     forward = forward - handicap
     positive = ((left * right).sum(1) - margin) / temperature  # not the diagonal: its gradient would be another matrix
-    if world_size() == 1:
+    if local:
         backward_partition = forward.logsumexp(0)
     else:
         backward = masked_logits(right, gather(left), rows, columns, temperature) - handicap

@@ -24,17 +24,27 @@ from mining.errors import InputError
 class EmsSettings(Settings):
     """Defaults are the paper's. The ablations of its Table 13, in order: `language_dim: 0`, `contrastive: 0`,
     `xtr: 0`, `projection_dim: 0`, `share_embedding: true`. Its row "replace XTR with UGT" is the objective of an
-    earlier paper, which is not here."""
+    earlier paper, which is not here. Otherwise than in the paper: XTR's head has the layer norm of the released code,
+    and known translations in a batch are no negatives."""
 
     kind: Literal["ems"] = "ems"
     xtr: float = Field(1.0, ge=0, description="Weight of token reconstruction; 0 leaves it out.")
     contrastive: float = Field(1.0, ge=0, description="Weight of the contrastive loss; 0 leaves it out.")
     language_dim: int = Field(128, ge=0, description="Width of the target-language embedding; 0 for none.")
+    language_std: float = Field(
+        1.0,
+        gt=0,
+        description="Standard deviation of language embeddings at the start. The paper's vectors are near 1, too; "
+        "those of a bag or a pre-norm encoder are far smaller, and drown in it.",
+    )
     share_embedding: bool = Field(False, description="Use the encoder's input embedding as XTR's output matrix.")
     projection_dim: int = Field(128, ge=0, description="Output of the contrastive MLP; 0 compares raw vectors.")
     temperature: float = Field(0.1, gt=0, description="Of the contrastive softmax.")
     margin: float = Field(
         0.0, ge=0, lt=1, description="What a pair's cosine must win by, not in the paper; 0 for none."
+    )
+    local_negatives: bool = Field(
+        False, description="Compare with the sentences of this process alone, as the released code does."
     )
     xtr_negatives: int = Field(
         0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."
@@ -69,7 +79,12 @@ class Ems(Objective):
         if self.projection is not None:
             left, right = self.projection(vectors).chunk(2)  # (pairs, projection_dim), equations 10 and 11
             contrastive, hits = contrastive_loss(
-                left, right, pair_keys(batch), self.settings.temperature, self.settings.margin
+                left,
+                right,
+                pair_keys(batch),
+                self.settings.temperature,
+                self.settings.margin,
+                local=self.settings.local_negatives,
             )
             parts |= {"contrastive": contrastive.detach(), "batch_p_at_1": hits}
             total = total + self.settings.contrastive * contrastive
@@ -95,7 +110,10 @@ def _xtr_head(settings: EmsSettings, encoder: EncoderFacts) -> XtrHead:
     shared = encoder.embedding if settings.share_embedding else None
     if settings.share_embedding and shared is None:
         raise InputError("objective.share_embedding: this encoder has no input embedding to share; set it to false")
-    return XtrHead(encoder.dim, encoder.vocabulary, len(encoder.languages), settings.language_dim, shared)
+    head = XtrHead(encoder.dim, encoder.vocabulary, len(encoder.languages), settings.language_dim, shared)
+    if head.language is not None:
+        head.language.weight.data.mul_(settings.language_std)
+    return head
 
 
 def _projection(dim: int, projection_dim: int) -> nn.Module:

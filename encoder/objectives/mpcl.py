@@ -2,7 +2,7 @@
 
 Formula: -log( sum over positives e^{sim/T} / sum over all others j != i e^{sim/T} ), equation 2; sim is the cosine, and
 with `minmax` rescaled to [-1, 1] over each anchor's candidates.
-Data: groups of three or more translations; with `hard_negatives`, NLI triples in several languages, where the
+Data: groups of `least` or more translations; with `hard_negatives`, NLI triples in several languages, where the
 entailed hypothesis in so many languages is the positives (section 3.5.1 leaves open which sentences they are).
 When: N-way parallel text; mined pairs become groups with `data.assemble`.
 Reference: Zhao et al., "Leveraging Multi-lingual Positive Instances in Contrastive Learning to Improve Sentence
@@ -29,6 +29,8 @@ from encoder.settings import Settings
 class MpclSettings(Settings):
     """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs.
 
+    A plain language model as backbone begins with one positive: `warmup: 2000, warmup_rate: 2`.
+
     Members of a group are drawn by sentence: an assembled group may have several of one language. All groups of a
     corpus count as one source, so `data.temperature` weighs corpora here, not languages.
     """
@@ -36,16 +38,21 @@ class MpclSettings(Settings):
     kind: Literal["mpcl"] = "mpcl"
     positives: int = Field(5, ge=1, description="Most translations beside the anchor (K).")
     temperature: float = Field(0.05, gt=0, description="Of the softmax.")
-    minmax: bool = Field(True, description="Rescale each anchor's similarities to [-1, 1] before the temperature.")
+    least: int = Field(3, ge=2, description="Sentences of the smallest group to learn from.")
+    minmax: bool | None = Field(
+        None,
+        description="Rescale each anchor's similarities to [-1, 1] before the temperature; by default where it has "
+        "several positives.",
+    )
     anchors: Literal["one", "all"] = Field("one", description="A random sentence of each group, or every one in turn.")
     single: bool = Field(False, description="The control: groups split into disjoint pairs.")
     hard_negatives: bool = Field(False, description="Learn from triples; contradictions join the candidates.")
     warmup: float = Field(
         0.0,
         ge=0,
-        le=1,
-        description="Share of the run with one positive (equation 1) first, at the run's own learning rate.",
+        description="Begin with one positive (equation 1): share of the run when below 1, else steps.",
     )
+    warmup_rate: float = Field(1.0, gt=0, description="Times the learning rate during that; the paper's is 2.")
     head: Literal["none", "tanh"] = Field("none", description="A layer used in training alone.")
 
     @property
@@ -72,16 +79,23 @@ class Mpcl(Objective):
     def __init__(self, settings: MpclSettings, encoder: EncoderFacts) -> None:
         super().__init__()
         self.settings, self.shape = settings, settings.shape
-        self.positives = settings.positives
+        self.positives, self.least = settings.positives, settings.least
+        self._warming = False
         self.head = tanh_head(encoder.dim) if settings.head == "tanh" else nn.Identity()
+
+    def begin(self, step: int, progress: float) -> float:
+        warmup = self.settings.warmup
+        self._warming = progress < warmup if warmup < 1 else step < warmup
+        return self.settings.warmup_rate if self._warming else 1.0
 
     def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
         vectors = functional.normalize(self.head(vectors), dim=1)
         everything = self._gather(vectors, batch)
-        anchors, positives = self._choose(batch, progress)
+        one_positive = self.settings.single or self._warming
+        anchors, positives = self._choose(batch, one_positive)
         allowed = ~self._forbidden(anchors, positives, batch, everything)  # (anchors, all)
         similarity = similarities(vectors[anchors], everything.vectors)
-        if self.settings.minmax:
+        if not one_positive if self.settings.minmax is None else self.settings.minmax:
             similarity = minmax(similarity, allowed)
         logits = similarity / self.settings.temperature
         numerator = logits.masked_fill(~self._cells(positives, everything, len(anchors)), -torch.inf).logsumexp(1)
@@ -101,11 +115,11 @@ class Mpcl(Objective):
         example = torch.where(example < 0, example, example + rank() * batch.examples)
         return Candidates(rows, gather_ragged(keys).rows, gather_ragged(example).rows, first)
 
-    def _choose(self, batch: Batch, progress: float) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def _choose(self, batch: Batch, one_positive: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Anchor rows, and cells (number of the anchor, row in the batch) that are its positives."""
         count = batch.sentences - (batch.examples if self.settings.hard_negatives else 0)
         example = batch.example[:count]
-        if self.settings.single or progress < self.settings.warmup:
+        if one_positive:
             first, second = (
                 disjoint_pairs(example) if self.settings.single else first_positives(example, batch.examples)
             )

@@ -5,9 +5,10 @@ ELBO = log p(x_i | z_sem, z_i) + log p(x_j | z_sem, z_j) - weight * (KL(z_sem) +
 Data: pairs. When: similarity and retrieval by plain cosine matter more than telling near-translations apart.
 Reference: Wieting et al., "Beyond Contrastive Learning: A Variational Generative Model for Multilingual Retrieval".
 
-Otherwise than in the paper: mu_sem is the sentence vector itself, without a projection of its own (which is left to the
-encoder's last layer), so that training and use agree. Open in the paper, and decided here: the translation terms have
-the language variable at its prior mean, zero.
+mu_sem is the sentence vector itself; the paper's projection is the encoder's own (`model.projection: true`), so that
+training and use agree. Open in the paper, and decided here: the translation terms have the language variable at its
+prior mean, zero; variances start small (`log_variance`), as from 1 the bound would learn to decode noise for long; and
+of a pretrained decoder the cross-attention is left out, its output matrix scores the decoder's part of the states.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from encoder.batch import Batch, DataShape, slice_tokens
 from encoder.models.transformer import TransformerSettings
 from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import dot_product_loss, pair_keys
-from encoder.objectives.vmsst_networks import Decoder, Embeddings, Gaussian, LanguageNetwork
+from encoder.objectives.vmsst_networks import (
+    Decoder,
+    Embeddings,
+    Gaussian,
+    TransformerDecoder,
+    TransformerLanguage,
+    start_variances,
+)
+from encoder.objectives.vmsst_t5 import T5Decoder, T5Language, t5_networks
 from encoder.settings import Settings
 from encoder.tokens import TokenBatch
 
@@ -32,7 +41,10 @@ _FEW_ACTIVE = 0.05
 
 
 class VmsstSettings(Settings):
-    """Defaults are the paper's, from scratch, with the one-layer decoder that it found best.
+    """Defaults are the paper's, from scratch, with the one-layer decoder that it found best at 24 layers (Table 4).
+
+    With `networks: pretrained` the language network and the decoder are those of the T5 or mT5 that is the encoder,
+    with its vocabulary, layers and positions; all share one table of token embeddings. `decoder_layers` are its first.
 
     Baselines: CONTRASTIVE `translation: 0, elbo: 0, contrastive: 1`; BITRANSLATION `elbo: 0`; VMSST CONTRASTIVE
     `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST).
@@ -47,6 +59,8 @@ class VmsstSettings(Settings):
         ge=0,
         description="KL weight at the end, rising linearly: 100,000 of the paper's 1,000,000 annealing steps.",
     )
+    log_variance: float = Field(-5.0, description="Of both variables at the start.")
+    networks: Literal["new", "pretrained"] = Field("new", description="Where language network and decoder come from.")
     decoder_layers: int = Field(1, ge=1, description="Layers of the decoder.")
     language_layers: int = Field(1, ge=0, description="Layers of the network for the language variable.")
     heads: int = Field(4, ge=1, description="Attention heads of both.")
@@ -73,26 +87,30 @@ class Vmsst(Objective):
         super().__init__()
         self.settings, self.shape = settings, settings.shape
         self.decoder: Decoder | None = None
-        self.language: LanguageNetwork | None = None
+        self.language: TransformerLanguage | T5Language | None = None
         if settings.translation or settings.elbo:
             self._build(settings, encoder)
 
     def _build(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
         width = encoder.dim if encoder.embedding is None else encoder.embedding.shape[1]
-        sizes = {"dim": width, "heads": settings.heads, "ffn": settings.ffn, "dropout": 0.0}
+        condition = encoder.dim * (2 if settings.elbo else 1)
         languages = len(encoder.languages)
         self.embeddings = Embeddings(encoder.vocabulary, width, settings.positions, encoder.embedding)
-        self.decoder = Decoder(
-            TransformerSettings(layers=settings.decoder_layers, **sizes),
-            encoder.vocabulary,
-            encoder.dim * (2 if settings.elbo else 1),
-            languages,
-        )
-        if not settings.elbo:
-            return
-        self.log_variance = nn.Linear(encoder.dim, encoder.dim)
-        layers = TransformerSettings(layers=settings.language_layers, **sizes)
-        self.language = LanguageNetwork(layers, encoder.dim, languages)
+        if settings.networks == "pretrained":
+            source = t5_networks(encoder.pretrained)
+            self.decoder = T5Decoder(source, settings.decoder_layers, encoder.vocabulary, condition, languages)
+            language: TransformerLanguage | T5Language = T5Language(source, encoder.dim, languages)
+        else:
+            sizes = {"dim": width, "heads": settings.heads, "ffn": settings.ffn, "dropout": 0.0}
+            layers = TransformerSettings(layers=settings.decoder_layers, **sizes)
+            self.decoder = TransformerDecoder(layers, encoder.vocabulary, condition, languages)
+            layers = TransformerSettings(layers=settings.language_layers, **sizes)
+            language = TransformerLanguage(layers, encoder.dim, languages)
+        if settings.elbo:
+            self.log_variance = nn.Linear(encoder.dim, encoder.dim)
+            self.language = language
+            start_variances(self.log_variance, settings.log_variance)
+            start_variances(language.gaussian, settings.log_variance, encoder.dim)
 
     def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
         total = vectors.new_zeros(())

@@ -48,7 +48,7 @@ class Embeddings(nn.Module):
         return functional.embedding(ids, self.table) + self.positions(position)
 
 
-class LanguageNetwork(nn.Module):
+class TransformerLanguage(nn.Module):
     """q(z_l | x): transformer layers over tokens and a language embedding, mean, projection to a Gaussian."""
 
     def __init__(self, layers: TransformerSettings, latent: int, languages: int) -> None:
@@ -90,14 +90,16 @@ class Decoder(nn.Module):
     The first input names the language, the last output is the end of the sentence: row `vocabulary` of the output.
     """
 
-    def __init__(self, layers: TransformerSettings, vocabulary: int, condition: int, languages: int) -> None:
+    def __init__(self, width: int, vocabulary: int, condition: int, languages: int) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.start = nn.Embedding(languages, layers.dim)
-        self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
-        self.layers = nn.ModuleList(DecoderLayer(layers, condition) for _ in range(layers.layers))
-        width = layers.dim + condition
-        self.output = nn.Parameter(torch.randn(vocabulary + 1, width) * width**-0.5)
+        self.start = nn.Embedding(languages, width)
+        scored = width + condition
+        self.output = nn.Parameter(torch.randn(vocabulary + 1, scored) * scored**-0.5)
+
+    def states(self, x: Tensor, lengths: Tensor, latent: Tensor) -> Tensor:
+        """(tokens, width) inputs of sentences to the states that, with `latent`, predict what comes next."""
+        raise NotImplementedError
 
     def forward(
         self, latent: Tensor, tokens: TokenBatch, language: Tensor, embeddings: Embeddings, negatives: int
@@ -112,13 +114,7 @@ class Decoder(nn.Module):
         is_token = torch.ones_like(targets, dtype=torch.bool)
         is_token[offsets[1:] - 1] = False
         targets[is_token] = tokens.ids
-        x = self._inputs(tokens, language, embeddings, offsets)
-        layout = Layout.of(lengths)
-        # A later position is never seen, and what follows a sentence is only padding: no other mask is needed.
-        causal = torch.ones(layout.width, layout.width, dtype=torch.bool, device=x.device).tril()
-        layout = layout._replace(mask=causal)
-        for layer in self.layers:
-            x = layer(x, layout, latent, lengths)
+        x = self.states(self._inputs(tokens, language, embeddings, offsets), lengths, latent)
         hidden = torch.cat([x, latent.repeat_interleave(lengths, dim=0)], dim=1)
         each = torch.arange(len(targets) + 1, device=x.device)
         candidates = sample_candidates(targets, self.vocabulary + 1, negatives) if negatives else None
@@ -128,10 +124,38 @@ class Decoder(nn.Module):
         is_start = torch.zeros(int(offsets[-1]), dtype=torch.bool, device=offsets.device)
         is_start[offsets[:-1]] = True
         first = self.start(language)
-        rest = embeddings(tokens.ids, within(tokens) + 1)
+        rest = self.embed(embeddings, tokens)
         x = first.new_empty(len(is_start), first.shape[1])
         places = torch.cat([is_start.nonzero()[:, 0], (~is_start).nonzero()[:, 0]])
-        return self.norm(x.index_copy(0, places, torch.cat([first, rest])))
+        return x.index_copy(0, places, torch.cat([first, rest]))
+
+    def embed(self, embeddings: Embeddings, tokens: TokenBatch) -> Tensor:
+        """Inputs of all tokens; the start of the sentence is before the first."""
+        return embeddings(tokens.ids, within(tokens) + 1)
+
+
+class TransformerDecoder(Decoder):
+    """With layers of its own."""
+
+    def __init__(self, layers: TransformerSettings, vocabulary: int, condition: int, languages: int) -> None:
+        super().__init__(layers.dim, vocabulary, condition, languages)
+        self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
+        self.layers = nn.ModuleList(DecoderLayer(layers, condition) for _ in range(layers.layers))
+
+    def states(self, x: Tensor, lengths: Tensor, latent: Tensor) -> Tensor:
+        x, layout = self.norm(x), Layout.of(lengths)
+        # A later position is never seen, and what follows a sentence is only padding: no other mask is needed.
+        causal = torch.ones(layout.width, layout.width, dtype=torch.bool, device=x.device).tril()
+        layout = layout._replace(mask=causal)
+        for layer in self.layers:
+            x = layer(x, layout, latent, lengths)
+        return x
+
+
+def start_variances(layer: nn.Linear, log_variance: float, first: int = 0) -> None:
+    """Have the outputs of `layer` from `first` on begin near `log_variance`."""
+    with torch.no_grad():
+        layer.bias[first:] = log_variance
 
 
 def within(tokens: TokenBatch) -> Tensor:

@@ -108,8 +108,11 @@ def coalesced(gradient: Tensor) -> Tensor:
     return gradient._coalesced_(bool((rows[1:] > rows[:-1]).all())).coalesce()
 
 
-def clip_gradients(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
-    """Scale all gradients, sparse ones included, so that their common norm is at most `largest`; returns the norm."""
+def clip_gradients(parameters: Iterable[nn.Parameter], largest: float | None) -> Tensor:
+    """Scale all gradients, sparse ones included, so that their common norm is at most `largest`; returns the norm.
+
+    Without `largest` they stay as they are.
+    """
     values = []
     for parameter in parameters:
         if parameter.grad is not None:
@@ -117,7 +120,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], largest: float) -> Tensor
                 parameter.grad = coalesced(parameter.grad)
             values.append(parameter.grad.values() if parameter.grad.is_sparse else parameter.grad)
     norm = torch.nn.utils.get_total_norm(values)
-    if torch.isfinite(norm) and norm > largest:
+    if largest is not None and torch.isfinite(norm) and norm > largest:
         for value in values:
             value.mul_(largest / norm)
     return norm

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from encoder.training.schedule import Position
 from encoder.training.trainer import StepReport
+from encoder.training.validation import P_AT_1
 from mining.errors import InputError
 
 _LOG_SECONDS = 1.0
@@ -22,7 +23,7 @@ class Quiet:
 
     def resumed(self, position: Position) -> None: ...
     def stepped(self, report: StepReport) -> None: ...
-    def evaluated(self, position: Position, precision: float, best: float) -> None: ...
+    def evaluated(self, position: Position, name: str, value: float, best: float) -> None: ...
     def warned(self, message: str) -> None: ...
     def close(self) -> None: ...
 
@@ -45,7 +46,7 @@ class RunLog(Quiet):
         self._task = self._bar.add_task("training", total=1.0, figures="", left="")
         self._mode = "w"
         self._warnings: set[str] = set()
-        self._precision: float | None = None
+        self._validated = ""
         self._since = self._logged = time.monotonic()
         self._pairs = self._tokens = 0
         self._bar.start()
@@ -79,18 +80,17 @@ class RunLog(Quiet):
         self._since = self._logged = now
 
     def _show(self, report: StepReport, figures: dict[str, float]) -> None:
-        precision = "" if self._precision is None else f" P@1 {100 * self._precision:.1f}"
         seconds = report.position.seconds
         left = f"{seconds * (1 / report.done - 1) / 60:.1f} min left" if report.done > 0 else ""
         text = (
             f"step {report.position.step} loss {figures['loss']:.3f} {figures['pairs_per_second']:,.0f} pairs/s "
-            f"{figures['tokens_per_second']:,.0f} tokens/s{precision}"
+            f"{figures['tokens_per_second']:,.0f} tokens/s{self._validated}"
         )
         self._bar.update(self._task, completed=report.done, figures=text, left=left)
 
-    def evaluated(self, position: Position, precision: float, best: float) -> None:
-        self._precision = precision
-        self._write(position, {"held_out_p_at_1": precision, "best_p_at_1": best})
+    def evaluated(self, position: Position, name: str, value: float, best: float) -> None:
+        self._validated = f" {'P@1' if name == P_AT_1 else 'STS dev'} {100 * value:.1f}"
+        self._write(position, {name: value, "best": best})
         self._since = time.monotonic()  # an evaluation is not training speed
         self._pairs = self._tokens = 0
 

@@ -6,16 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from encoder.batch import Batch, take_tokens
+from encoder.tokens import TokenBatch
 
 _SENTENCES = 256  # encoded at a time
 _QUERIES = 1024  # compared at a time
 
 
 @torch.inference_mode()
-def encode_sorted(model: nn.Module, batch: Batch) -> Tensor:
+def encode_sorted(model: nn.Module, tokens: TokenBatch) -> Tensor:
     """(sentences, dim), encoded in order of length so that little is padded."""
-    order = batch.tokens.offsets.diff().argsort()
-    parts = [model(take_tokens(batch.tokens, rows)).float() for rows in order.split(_SENTENCES)]
+    order = tokens.offsets.diff().argsort()
+    parts = [model(take_tokens(tokens, rows)).float() for rows in order.split(_SENTENCES)]
     vectors = torch.cat(parts)
     return torch.empty_like(vectors).index_copy_(0, order, vectors)
 
@@ -39,6 +40,6 @@ def evaluate(model: nn.Module, batch: Batch) -> float:
     training = model.training
     model.eval()
     try:
-        return precision_at_1(encode_sorted(model, batch), batch.text)
+        return precision_at_1(encode_sorted(model, batch.tokens), batch.text)
     finally:
         model.train(training)

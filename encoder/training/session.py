@@ -42,6 +42,7 @@ from encoder.subword import Subword
 from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Job, Observer, Result, Task, Trainer
+from encoder.training.validation import Validation, by_retrieval, by_similarity
 from mining.errors import InputError
 from mining.files import restore_folder
 
@@ -56,6 +57,7 @@ class Prepared(NamedTuple):
     store: Store
     subword: Path | None  # None for a pretrained encoder, which brings its tokenizer
     vocabulary: int
+    tokenizer: Callable[[], Tokenizer]
     word_starts: Tensor | None = None  # (vocabulary,) bool
     spellings: Tensor | None = None  # (vocabulary, letters) uint8, for a bag that spells words
 
@@ -66,6 +68,7 @@ class Trained(NamedTuple):
     store: Store
     held_out: int
     examples: int  # in one epoch
+    chosen_by: str  # what the best checkpoint is the best by
 
 
 def prepare_data(
@@ -81,6 +84,7 @@ def prepare_data(
             prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report),
             None,
             len(model.text.tokenizer),
+            recipe.make,
         )
     if settings.start is None:
         path = prepare_subword(settings.data, settings.text, settings.subword, cache, exclude=exclude, strict=strict)
@@ -94,7 +98,7 @@ def prepare_data(
     subword = Subword.load(path)
     spells = isinstance(settings.model, BagSettings) and settings.model.ngrams > 0
     spellings = torch.from_numpy(spell(subword.pieces())) if spells else None
-    return Prepared(store, path, subword.vocabulary, torch.from_numpy(subword.word_starts()), spellings)
+    return Prepared(store, path, subword.vocabulary, make, torch.from_numpy(subword.word_starts()), spellings)
 
 
 def train(
@@ -136,7 +140,8 @@ def train(
         if distributed.rank() == 0:
             write_training_card(out / BEST, settings, data.store)
         examples = sum(task.sampler.total for task in job.tasks)
-        return Trained(result, out / BEST, data.store, len(held_out.pairs), examples)
+        chosen_by = job.validation.title if job.validation else "held-out P@1"
+        return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, chosen_by)
 
 
 def _job(
@@ -151,12 +156,16 @@ def _job(
     store = data.store
     tasks = [_task(settings, store, held_out, weighted) for weighted in objectives]
     max_tokens = settings.batch.max_tokens
-    evaluation = pair_batch(store, held_out.pairs, max_tokens).to(device) if len(held_out.pairs) else None
+    validation: Validation | None = None
+    if settings.evaluation.sts is not None:
+        validation = by_similarity(settings.evaluation.sts, data.tokenizer(), max_tokens, device)
+    elif len(held_out.pairs):
+        validation = by_retrieval(pair_batch(store, held_out.pairs, max_tokens).to(device))
 
     def save_best(metrics: dict[str, float]) -> None:
         save_checkpoint(out / BEST, model, settings, data.subword, metrics)
 
-    return Job(settings, model, tasks, evaluation, device, out / STATE_FILE, save_best, store.folder.name)
+    return Job(settings, model, tasks, validation, device, out / STATE_FILE, save_best, store.folder.name)
 
 
 def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> Task:
@@ -165,6 +174,7 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
         objective.shape,
         store,
         positives=objective.positives,
+        least=objective.least,
         languages=objective.languages,
         assembly=data.assemble,
     )
@@ -175,9 +185,11 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
 
 
 def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> list[Weighted]:
-    embedding = getattr(getattr(model, "tokens", None), "weight", None)
+    pretrained = model if isinstance(model, Pretrained) else None
+    tokens = pretrained.backbone.get_input_embeddings() if pretrained else getattr(model, "tokens", None)
+    embedding = getattr(tokens, "weight", None)
     dropout = any(isinstance(module, nn.Dropout) and module.p > 0 for module in model.modules())
-    facts = EncoderFacts(cast(int, model.dim), data.vocabulary, data.store.languages, embedding, dropout)
+    facts = EncoderFacts(cast(int, model.dim), data.vocabulary, data.store.languages, embedding, dropout, pretrained)
     return build_objectives(settings.objective, facts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,7 +36,7 @@ class OptimizerSettings(Settings):
     eps: float = Field(1e-8, gt=0, description="Added to Adam's denominator.")
     weight_decay: float = Field(1e-5, ge=0, description="Strength of the decay.")
     amsgrad: bool = Field(False, description="Keep the largest second moment.")
-    clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
+    clip: float | None = Field(1.0, gt=0, description="Largest norm of the gradient; null for any.")
 
 
 class ScheduleSettings(Settings):
@@ -50,7 +50,7 @@ class ScheduleSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """Held-out pairs by which training is watched and the best checkpoint chosen."""
+    """Held-out pairs by which training is watched and the best checkpoint chosen, or `sts` where pairs must not."""
 
     pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
     share: float = Field(
@@ -59,8 +59,22 @@ class EvaluationSettings(Settings):
         le=0.5,
         description="Never train on this share of the English sentences nor their translations; `pairs` are of them.",
     )
+    sts: str | None = Field(
+        None,
+        description="Choose by Spearman's correlation on this file (STS-B's sts-dev.csv) instead, without any parallel "
+        "text; `pairs` are then 0.",
+    )
     every: int | None = Field(None, ge=1, description="Steps between evaluations; ten over the run when not given.")
-    patience: int | None = Field(None, ge=1, description="Stop after so many evaluations without a better P@1.")
+    patience: int | None = Field(None, ge=1, description="Stop after so many evaluations that are no better.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_choice(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("sts") is not None:
+            if data.get("pairs") or data.get("share"):
+                raise ValueError("the checkpoint is chosen by sts or by held-out pairs; leave out one of them")
+            return data | {"pairs": 0}
+        return data
 
 
 class LimitSettings(Settings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
@@ -12,17 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from encoder import distributed
-from encoder.batch import Batch
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
 from encoder.objectives.base import Objective
 from encoder.training.cache import Encode, backward
 from encoder.training.lazy_adam import clip_gradients
 from encoder.training.optimizers import make_optimizer, set_learning_rates
-from encoder.training.retrieval import evaluate
 from encoder.training.schedule import Position, learning_rate_factor, progress
 from encoder.training.settings import TrainSettings
 from encoder.training.state import load_state, read_facts, save_state
+from encoder.training.validation import Validation
 from mining.errors import InputError
 
 _DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -44,7 +44,7 @@ class StepReport(NamedTuple):
 
 class Result(NamedTuple):
     position: Position
-    best: float | None  # held-out P@1
+    best: float | None  # of the validation
     best_step: int
     skipped: int  # updates left out because their gradient was not finite
     stopped_early: bool
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 class Observer(Protocol):
     def resumed(self, position: Position) -> None: ...
     def stepped(self, report: StepReport) -> None: ...
-    def evaluated(self, position: Position, precision: float, best: float) -> None: ...
+    def evaluated(self, position: Position, name: str, value: float, best: float) -> None: ...
     def warned(self, message: str) -> None: ...
 
 
@@ -72,7 +72,7 @@ class Job(NamedTuple):
     settings: TrainSettings
     model: nn.Module
     tasks: Sequence[Task]
-    held_out: Batch | None
+    validation: Validation | None
     device: torch.device
     state_path: Path
     save_best: Callable[[dict[str, float]], None]
@@ -144,6 +144,7 @@ class Trainer:
     def _update(self, batches: Sequence[Iterator[TrainingBatch]], done: float) -> None:
         settings, step = self._settings, self._position.step
         factor = learning_rate_factor(done, step, settings.schedule)
+        factor *= math.prod(task.objective.begin(step, done) for task in self._job.tasks)
         set_learning_rates(self._optimizer, factor)
         # Seeded by step rather than run through, so that a resumed run needs no saved generator on any process.
         torch.manual_seed((settings.random_seed << 40) + step * distributed.world_size() + distributed.rank())
@@ -219,7 +220,7 @@ class Trainer:
             )
 
     def _evaluation_due(self, before: float, now: float) -> bool:
-        if self._job.held_out is None:
+        if self._job.validation is None:
             return False
         every = self._settings.evaluation.every
         if now >= 1:
@@ -227,18 +228,17 @@ class Trainer:
         return self._position.step % every == 0 if every else int(now * _EVALUATIONS) > int(before * _EVALUATIONS)
 
     def _evaluate(self) -> None:
-        assert self._job.held_out is not None
-        precision = 0.0
-        if distributed.rank() == 0:
-            precision = evaluate(self._job.model, self._job.held_out)
-        precision = distributed.same_number(precision, self._job.device)
-        if self._best is None or precision > self._best:
-            self._best, self._best_step, self._stale = precision, self._position.step, 0
+        validation = self._job.validation
+        assert validation is not None
+        value = validation.measure(self._job.model) if distributed.rank() == 0 else 0.0
+        value = distributed.same_number(value, self._job.device)
+        if self._best is None or value > self._best:
+            self._best, self._best_step, self._stale = value, self._position.step, 0
             if distributed.rank() == 0:
-                self._job.save_best({"held_out_p_at_1": precision, "step": self._position.step})
+                self._job.save_best({validation.name: value, "step": self._position.step})
         else:
             self._stale += 1
-        self._observer.evaluated(self._position, precision, self._best)
+        self._observer.evaluated(self._position, validation.name, value, self._best)
 
     def _out_of_patience(self) -> bool:
         patience = self._settings.evaluation.patience
@@ -246,7 +246,7 @@ class Trainer:
 
     def _save(self) -> None:
         if distributed.rank() == 0:
-            if self._job.held_out is None:
+            if self._job.validation is None:
                 self._job.save_best({"step": self._position.step})
             save_state(self._job.state_path, self._modules, self._optimizer, self._facts())
 

@@ -66,7 +66,7 @@ def _show_summary(console: Console, trained: Trained) -> None:
         ("minutes", f"{result.position.seconds / 60:.1f}"),
         ("pairs a second", f"{pairs_per_second:,.0f}"),
         ("updates skipped, not finite", f"{result.skipped}"),
-        ("held-out P@1", "-" if result.best is None else f"{100 * result.best:.2f} at step {result.best_step:,}"),
+        (trained.chosen_by, "-" if result.best is None else f"{100 * result.best:.2f} at step {result.best_step:,}"),
     ]
     for row in rows:
         table.add_row(*row)

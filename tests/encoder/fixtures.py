@@ -101,3 +101,17 @@ def write_tiny_xlm_roberta(folder: Path) -> Path:
     XLMRobertaModel(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+def write_tiny_mt5(folder: Path) -> Path:
+    """mT5 with random weights, an encoder and a decoder of two layers, and the same tokenizer."""
+    from transformers import AutoTokenizer, MT5Config, MT5ForConditionalGeneration
+
+    tokenizer = AutoTokenizer.from_pretrained(write_tiny_xlm_roberta(folder / "tokenizer"))
+    torch.manual_seed(2)
+    config = MT5Config(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, pad_token_id=1
+    )
+    MT5ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -53,7 +53,8 @@ def test_xnli_is_cross_lingual(tmp_path: Path, name: str) -> None:
     if name.endswith("jsonl"):
         lines = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in XNLI]
     path.write_text("\n".join(lines), encoding="utf-8")
-    assert read(path) == [EXPECTED]
+    alone = Triple(Group(("en",), ("No contradiction.",)), Group(("en",), ("None.",)), EXPECTED.negative)
+    assert read(path) == [EXPECTED, alone]
 
 
 def test_machine_translated_training_text_takes_its_language_from_the_name(tmp_path: Path) -> None:
@@ -75,6 +76,25 @@ def test_parallel_files_are_cross_lingual(tmp_path: Path) -> None:
     other.write_text(f"{header}P\toui\tentailment\n")
     with pytest.raises(InputError, match=r"multinli\.train\.fr\.tsv ends before the others"):
         read(tmp_path / "multinli.train.*.tsv", "nli-parallel")
+
+
+def test_every_entailment_has_a_hard_negative(tmp_path: Path) -> None:
+    """The k-th contradiction of its premise, the last, or one of another premise; as in mSimCSE's script."""
+    path = tmp_path / "multinli.train.en.tsv"
+    rows = ["a\ta1\tentailment", "a\ta2\tentailment", "a\tnot a\tcontradictory", "b\tb1\tentailment", "c\tc0\tneutral"]
+    path.write_text("\n".join(["premise\thypo\tlabel", *rows]))
+    assert [[group.texts[0] for group in triple] for triple in read(path)] == [
+        ["a", "a1", "not a"],
+        ["a", "a2", "not a"],
+        ["b", "b1", "not a"],
+    ]
+
+
+def test_premises_are_a_group_each_line(tmp_path: Path) -> None:
+    for lang, premise in (("en", "p"), ("fr", "P")):
+        rows = [f"{premise}\t{lang} {label}\t{label}" for label in ("entailment", "neutral")]
+        (tmp_path / f"multinli.train.{lang}.tsv").write_text("\n".join(["premise\thypo\tlabel", *rows]))
+    assert read(tmp_path / "multinli.train.*.tsv", "nli-premises") == [Group(("en", "fr"), ("p", "P"))] * 2
 
 
 def test_parallel_files_need_languages_of_their_own(tmp_path: Path) -> None:
@@ -105,6 +125,7 @@ def test_entailments_as_pairs(tmp_path: Path) -> None:
     assert read(path, "nli-pairs") == [
         Group(("en", "en"), ("It rains.", "It is wet.")),
         Group(("de", "de"), ("Es regnet.", "Es ist nass.")),
+        Group(("en", "en"), ("No contradiction.", "None.")),
     ]
 
 

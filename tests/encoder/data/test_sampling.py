@@ -54,6 +54,12 @@ def test_temperature_flattens_language_pairs(tmp_path: Path) -> None:
     np.testing.assert_allclose(mixture(sources, [1, 4], 1), [0.5, 0.5])
 
 
+@pytest.mark.parametrize(("per_process", "size"), [(False, 32), (True, 64)])
+def test_a_batch_is_of_all_processes_or_of_each(tmp_path: Path, per_process: bool, size: int) -> None:
+    sampler = make_sampler(make_store(tmp_path, {"de": 256}), processes=2, pairs=32, per_process=per_process)
+    assert len(next(sampler.batches(sampler.start())).rows) == size
+
+
 def test_one_epoch_sees_every_pair_once(tmp_path: Path) -> None:
     store = make_store(tmp_path, {"de": 256})
     drawn = list(islice(make_sampler(store, pairs=64).batches(make_sampler(store).start()), 8))

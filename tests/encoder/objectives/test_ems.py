@@ -30,6 +30,16 @@ def make_facts(embedding: nn.Parameter | None = None) -> EncoderFacts:
     return EncoderFacts(DIM, VOCABULARY, LANGUAGES, embedding)
 
 
+def test_language_embeddings_begin_as_small_as_told() -> None:
+    spread = {}
+    for std in (1.0, 0.05):
+        torch.manual_seed(0)
+        head = Ems(EmsSettings(language_std=std), make_facts()).xtr
+        assert head is not None and head.language is not None
+        spread[std] = float(head.language.weight.std())
+    assert spread[0.05] == pytest.approx(0.05 * spread[1.0])
+
+
 def literal_kl(ems: Ems, u: torch.Tensor, language: int, target: list[int]) -> torch.Tensor:
     parts = [u] if ems.xtr.language is None else [ems.xtr.language.weight[language], u]
     hidden = ems.xtr.norm(nn.functional.silu(ems.xtr.connected(torch.cat(parts))))

@@ -34,8 +34,10 @@ def check(settings: MpclSettings, batch_of: dict, expected_of: dict, progress: f
     torch.manual_seed(0)
     batch = make_batch(**batch_of)
     vectors = torch.randn(batch.sentences, DIM, requires_grad=True)
-    ours = Mpcl(settings, FACTS).loss(vectors, batch, progress).total
-    expected = literal(vectors, minmax=settings.minmax, **expected_of)
+    objective = Mpcl(settings, FACTS)
+    objective.begin(round(1000 * progress), progress)
+    ours = objective.loss(vectors, batch, progress).total
+    expected = literal(vectors, minmax=bool(settings.minmax), **expected_of)
     torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
     gradients = (torch.autograd.grad(loss, vectors)[0] for loss in (ours, expected))
     torch.testing.assert_close(*gradients, atol=1e-3, rtol=1e-3)
@@ -76,11 +78,14 @@ def test_single_is_equation_1_on_disjoint_pairs_of_the_same_groups() -> None:
 
 
 @pytest.mark.parametrize("progress", [0.1, 0.5])
-def test_warm_up_has_one_positive(progress: float) -> None:
+@pytest.mark.parametrize("warmup", [0.3, 300])
+def test_warm_up_has_one_positive_and_its_own_rate(progress: float, warmup: float) -> None:
     assert [rows.tolist() for rows in first_positives(torch.tensor(GROUPS), 3)] == [[0, 1, 2], [3, 5, 6]]
     warm = progress < 0.3
+    settings = MpclSettings(minmax=False, warmup=warmup, warmup_rate=2)
+    assert Mpcl(settings, FACTS).begin(round(1000 * progress), progress) == (2 if warm else 1)
     check(
-        MpclSettings(minmax=False, warmup=0.3),
+        settings,
         {"example": GROUPS},
         {
             "anchors": [0, 1, 2],
@@ -89,6 +94,15 @@ def test_warm_up_has_one_positive(progress: float) -> None:
         },
         progress,
     )
+
+
+def test_one_positive_has_no_min_max_unless_asked_for() -> None:
+    batch, vectors = make_batch(GROUPS), torch.randn(8, DIM)
+    losses = {
+        minmax: float(Mpcl(MpclSettings(minmax=minmax, single=True), FACTS).loss(vectors, batch, 0.0).total)
+        for minmax in (None, False, True)
+    }
+    assert losses[None] == losses[False] != losses[True]
 
 
 def test_hard_negatives_are_candidates_of_everybody() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.objectives.vmsst import Vmsst, VmsstSettings, active_units
-from encoder.objectives.vmsst_networks import Decoder, Embeddings, Gaussian
+from encoder.objectives.vmsst_networks import Embeddings, Gaussian, TransformerDecoder
 from tests.encoder.objectives.batches import DIM, FACTS, VOCABULARY, make_batch
 
 SMALL: dict[str, Any] = {"heads": 2, "ffn": 16, "positions": 12}
@@ -25,7 +25,9 @@ def sentence(batch: Any, row: int) -> list[int]:
     return batch.tokens.ids[batch.tokens.offsets[row] : batch.tokens.offsets[row + 1]].tolist()
 
 
-def literal_decoder(decoder: Decoder, embeddings: Embeddings, latent: Tensor, ids: list[int], language: int) -> Tensor:
+def literal_decoder(
+    decoder: TransformerDecoder, embeddings: Embeddings, latent: Tensor, ids: list[int], language: int
+) -> Tensor:
     """-log p(x | z), one sentence, position by position."""
     start = decoder.start.weight[language]
     rest = [embeddings.table[i] + embeddings.positions.weight[n + 1] for n, i in enumerate(ids)]
@@ -41,6 +43,16 @@ def literal_decoder(decoder: Decoder, embeddings: Embeddings, latent: Tensor, id
         x = layer.norms[2](x + layer.feed_forward(x))
     logits = torch.cat([x, latent.expand(len(x), -1)], dim=1) @ decoder.output.T
     return functional.cross_entropy(logits, torch.tensor([*ids, VOCABULARY]), reduction="sum")
+
+
+@pytest.mark.parametrize("start", [-5.0, 0.0])
+def test_variances_begin_where_they_are_told_to(start: float) -> None:
+    objective, batch = make(log_variance=start), make_batch(PAIRS)
+    assert objective.language is not None
+    small = 0.01 * torch.randn(6, DIM)  # as an encoder that begins as a bag makes them
+    language = objective.language(batch.tokens, batch.language, objective.embeddings)
+    for log_variance in (objective.log_variance(small), language.log_variance):
+        assert abs(float(log_variance.mean()) - start) < 1
 
 
 @pytest.mark.parametrize("changes", [{}, {"decoder_layers": 2}])

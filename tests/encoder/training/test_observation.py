@@ -13,6 +13,7 @@ from rich.console import Console
 from encoder.training.observation import RunLog
 from encoder.training.schedule import Position
 from encoder.training.trainer import StepReport
+from encoder.training.validation import P_AT_1
 
 
 def test_the_display_shows_how_training_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +22,7 @@ def test_the_display_shows_how_training_goes(tmp_path: Path, monkeypatch: pytest
     screen = StringIO()
     console = Console(file=screen, width=200)
     with closing(RunLog(tmp_path, console)) as log:
-        log.evaluated(Position(5, 1000, 30.0), 0.875, 0.9)
+        log.evaluated(Position(5, 1000, 30.0), P_AT_1, 0.875, 0.9)
         log.stepped(StepReport(Position(10, 4000, 60.0), 0.25, 0.01, torch.tensor(1.25), {}, 3000, 90_000))
         console.print(log._bar)
     shown = screen.getvalue().splitlines()[0]

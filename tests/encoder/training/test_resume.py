@@ -14,6 +14,7 @@ from encoder.training.observation import Quiet, RunLog
 from encoder.training.schedule import Position
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.validation import P_AT_1
 from mining.errors import InputError
 from mining.files import restore_folder
 from tests.encoder.fixtures import write_checkpoint
@@ -49,7 +50,7 @@ def test_a_line_that_a_kill_cut_off_is_dropped(tmp_path: Path) -> None:
     path.write_text('{"step": 1, "loss": 2}\n{"step": 2, "loss": 1}\n{"step": 3, "lo')
     log = RunLog(tmp_path, Console(file=StringIO()))
     log.resumed(Position(2, 10, 1.0))
-    log.evaluated(Position(2, 10, 1.0), 0.5, 0.5)
+    log.evaluated(Position(2, 10, 1.0), P_AT_1, 0.5, 0.5)
     log.close()
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 2, 2]
 
@@ -58,7 +59,7 @@ def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     log = RunLog(tmp_path, Console(file=StringIO()))
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(InputError, match=r"metrics\.jsonl: cannot be written"):
-        log.evaluated(Position(1, 1, 1.0), 0.5, 0.5)
+        log.evaluated(Position(1, 1, 1.0), P_AT_1, 0.5, 0.5)
     log.close()
 
 
