@@ -67,6 +67,9 @@ class Bucc(Benchmark):
 
     benchmark: Literal["bucc"] = "bucc"
     train: str | None = None
+    split: Literal["training", "test", "sample", "dev"] | None = Field(
+        None, description="Report on these files by their own gold: dev (XTREME's) or sample is what mSimCSE reports."
+    )
     seed_pairs: str | None = None
     seed_size: int = Field(1000, ge=80)
     probes: Literal["seed", "encoder"] = Field(
@@ -106,7 +109,9 @@ class Bucc(Benchmark):
         ]
 
     def _pairs_there(self, data: DataFolder) -> list[str]:
-        there = find_pairs(data)
+        there = [pair for pair in find_pairs(data) if not self.split or has_split(data, pair, self.split)]
+        if not there:
+            raise InputError(f"{data.root}: no corpora of the split {self.split}")
         for pair in self.pairs:
             if pair not in there:
                 raise InputError(f"{data.root}: no corpora of {pair}; there are {', '.join(there)}")
@@ -173,6 +178,8 @@ class Bucc(Benchmark):
     def _splits(self, data: DataFolder, pair: str) -> tuple[Comparable | None, Comparable]:
         """The training side if there is one, and what is reported on."""
         training: Comparable | None = None
+        if self.split is not None:
+            return None, read_comparable(data, pair, self.split)
         if self.train is not None:
             elsewhere = DataFolder(_beside(data.root, self.train), f"{data.prefix}train/", data.digests)
             split = next((s for s in ("training", "only") if has_split(elsewhere, pair, s)), None)
@@ -186,7 +193,7 @@ class Bucc(Benchmark):
                 return training, read_comparable(data, pair, split)
         if training is not None:
             return None, training
-        return None, read_comparable(data, pair, "sample")
+        return None, read_comparable(data, pair, "sample" if has_split(data, pair, "sample") else "dev")
 
     def _mine(self, source: VectorSource, data: DataFolder, corpora: Comparable) -> dict[Way, Mined]:
         graph = graph_of(source.vectors(corpora.source), source.vectors(corpora.target), self.k)

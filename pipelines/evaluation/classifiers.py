@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+FEW, DRAWS = 8, 10  # texts a label and experiments of MTEB
+_MTEB_SEED = 42
 
 
 class Examples(NamedTuple):
@@ -44,6 +48,34 @@ def train_mlp(train: Examples, dev: Examples, classes: int, settings: MlpSetting
             best, state = correct, {name: value.clone() for name, value in network.state_dict().items()}
     network.load_state_dict(state)
     return network
+
+
+def few_shot_predictions(train: Examples, vectors: np.ndarray) -> np.ndarray:
+    """(draws, rows) classes by MTEB's logistic regressions, each on a few examples of every label.
+
+    MTEB draws with one seed and shuffles the order of the draw before, and so does this: the same examples.
+    """
+    from sklearn.linear_model import LogisticRegression  # takes a second to import
+
+    order = list(range(len(train.labels)))
+    found = []
+    for _ in range(DRAWS):
+        np.random.RandomState(_MTEB_SEED).shuffle(order)
+        rows = first_of_each(train.labels, order)
+        model = LogisticRegression(max_iter=100).fit(train.vectors[rows], train.labels[rows])
+        found.append(model.predict(vectors))
+    return np.stack(found)
+
+
+def first_of_each(labels: np.ndarray, order: list[int]) -> list[int]:
+    """The first few rows of each label in an order."""
+    taken: Counter[int] = Counter()
+    rows = []
+    for row in order:
+        if taken[labels[row]] < FEW:
+            taken[labels[row]] += 1
+            rows.append(row)
+    return rows
 
 
 def predict(network: nn.Module, vectors: np.ndarray) -> np.ndarray:

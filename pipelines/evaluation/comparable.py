@@ -11,7 +11,8 @@ from mining.errors import InputError
 from pipelines.evaluation.data import DataFolder, Texts, plain
 
 # A published split is `de-en.training.de` with its folder `de-en/` or without; ours are `de-en/de-en.de`.
-SPLITS = {"training": ".training", "test": ".test", "sample": ".sample", "only": ""}
+# XTREME renames them: its test is BUCC's training, its dev BUCC's sample.
+SPLITS = {"training": ".training", "test": ".test", "sample": ".sample", "dev": ".dev", "only": ""}
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from mining.errors import InputError
 from mining.files import iterate_lines
 
 COMPRESSIONS = ("", ".xz", ".gz", ".zst", ".bz2")
-# MLDoc's files have the names of languages where others have codes.
+# MLDoc's files have the names of languages where others have codes, CLS has a code of its own.
 _NAMES = {
+    "jp": "ja",
     "chinese": "zh",
     "english": "en",
     "french": "fr",
@@ -105,6 +106,17 @@ class DataFolder:
         self.digests[self.named(found)] = _digest(lines)
         return lines
 
+    def stream(self, name: str) -> Iterator[str]:
+        """The lines of a file that is too large to keep; hashed once they have all been read."""
+        found = self.find(name)
+        if found is None:
+            raise InputError(f"{self.root / name}: no such file")
+        digest = xxhash.xxh3_128()
+        for line in iterate_lines(str(self.root / found)):
+            _add_line(digest, line)
+            yield line
+        self.digests[self.named(found)] = digest.hexdigest()
+
     def texts(self, name: str, lang: str | None) -> Texts:
         """A file of one sentence a line; an empty one is an error."""
         texts = Texts(self.named(name), self.lines(name), lang)
@@ -148,6 +160,10 @@ def require_aligned(root: Path, first: Texts, second: Texts) -> None:
 def _digest(lines: Iterable[str]) -> str:
     digest = xxhash.xxh3_128()
     for line in lines:
-        digest.update(line.encode())
-        digest.update(b"\n")
+        _add_line(digest, line)
     return digest.hexdigest()
+
+
+def _add_line(digest: xxhash.xxh3_128, line: str) -> None:
+    digest.update(line.encode())
+    digest.update(b"\n")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import string
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +18,7 @@ from pipelines.evaluation.data import DataFolder, Texts, plain
 from pipelines.evaluation.samples import Sample, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
+_PIECE = 1 << 16  # questions of the knowledge base that are compared at a time
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -42,21 +46,47 @@ class QuestionRetrieval(Benchmark):
         for setting, name in (("knowledge_base", self.knowledge_base), ("queries", self.queries)):
             if "{lang}" not in name and data.find(plain(name)) is None:
                 raise InputError(f"{data.root / name}: no such file; say which it is with --set {setting}=FILE")
-        known = _read(data, self.knowledge_base, self.language)
-        vectors = source.vectors(known.texts)
+        queries = self._queries(data)
+        vectors = np.concatenate([source.vectors(questions.texts) for questions in queries.values()])
+        nearest, size = self._nearest(source, data, vectors)
+        answers = self._answers(data, set(nearest.tolist()))
         scores: list[Score] = []
-        choices = [Choice("similarity", "cosine"), Choice("knowledge base", f"{len(known.texts):,} questions")]
-        for code, questions in self._queries(data).items():
-            nearest = graph_of(source.vectors(questions.texts), vectors, 1).forward.ids[:, 0]
+        choices = [Choice("similarity", "cosine"), Choice("knowledge base", f"{size:,} questions")]
+        for code, questions in queries.items():
+            own, nearest = nearest[: len(questions.texts)], nearest[len(questions.texts) :]
             right = [
-                row >= 0 and bool(accepted & known.answers[row])
-                for row, accepted in zip(nearest.tolist(), questions.answers, strict=True)
+                row >= 0 and bool(accepted & answers[row])
+                for row, accepted in zip(own.tolist(), questions.answers, strict=True)
             ]
             sample = Sample(np.array(right)[:, None], mean_percent)
             scores.append(Score(code, "R@1", sample.value(), sample))
             choices.append(Choice(f"{code} questions", f"{len(questions.texts):,} with an answer"))
         scores.append(averaged(f"mean of {len(scores)}", scores, headline=True))
         return Outcome(scores, choices)
+
+    def _nearest(self, source: VectorSource, data: DataFolder, queries: np.ndarray) -> tuple[np.ndarray, int]:
+        """Of each query the nearest question of the knowledge base, and the size of that.
+
+        PAQ has 65 million questions: they pass by, and neither they nor their vectors are kept.
+        """
+        name = plain(self.knowledge_base)
+        best, nearest = np.full(len(queries), -np.inf, np.float32), np.full(len(queries), -1)
+        start = 0
+        texts = (question for question, _ in _records(data, name))
+        parts = iter(lambda: list(islice(texts, _PIECE)), [])
+        for vectors in source.passing(data.named(name), parts, self.language):
+            found = graph_of(queries, vectors, 1).forward
+            better = (found.ids[:, 0] >= 0) & (found.scores[:, 0] > best)
+            best[better], nearest[better] = found.scores[better, 0], start + found.ids[better, 0]
+            start += len(vectors)
+        if not start:
+            raise InputError(f"{data.root / name}: the file is empty; there is nothing to find")
+        return nearest, start
+
+    def _answers(self, data: DataFolder, rows: set[int]) -> dict[int, frozenset[str]]:
+        """The accepted answers of some questions of the knowledge base."""
+        records = enumerate(_records(data, plain(self.knowledge_base)))
+        return {row: answers() for row, (_, answers) in records if row in rows}
 
     def _queries(self, data: DataFolder) -> dict[str, Questions]:
         if "{lang}" in self.queries:
@@ -80,20 +110,27 @@ def normalised_answer(answer: str) -> str:
 
 def _read(data: DataFolder, name: str, code: str) -> Questions:
     name = plain(name)
-    if name.endswith(".txt"):
-        texts = data.texts(name, code)
-        return Questions(texts, [frozenset([str(line)]) for line in range(len(texts))])
-    questions, answers = [], []
-    for number, line in enumerate(data.lines(name), 1):
+    found = [(question, answers()) for question, answers in _records(data, name)]
+    if not found:
+        raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {code}")
+    questions, answers = zip(*found, strict=True)
+    return Questions(Texts(data.named(name), list(questions), code), list(answers))
+
+
+def _records(data: DataFolder, name: str) -> Iterator[tuple[str, Callable[[], frozenset[str]]]]:
+    """Each question of a file, and how to get its answers; of plain text the answer is the line's number."""
+    for number, line in enumerate(data.stream(name), 1):
+        if name.endswith(".txt"):
+            yield line, partial(frozenset, [str(number)])
+            continue
         record = _record(data, name, number, line)
         if "question" not in record or "answer" not in record:
             raise InputError(f"{data.root / name}, line {number}: no `question` or no `answer`")
-        given = record["answer"]
-        questions.append(str(record["question"]))
-        answers.append(frozenset(normalised_answer(str(a)) for a in (given if isinstance(given, list) else [given])))
-    if not questions:
-        raise InputError(f"{data.root / name}: the file is empty; there is nothing to evaluate for {code}")
-    return Questions(Texts(data.named(name), questions, code), answers)
+        yield str(record["question"]), partial(_accepted, record["answer"])
+
+
+def _accepted(given: Any) -> frozenset[str]:
+    return frozenset(normalised_answer(str(answer)) for answer in (given if isinstance(given, list) else [given]))
 
 
 def _mkqa(data: DataFolder, name: str, lines: list[str], code: str, answer_language: str) -> Questions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +34,10 @@ class VectorSource(Protocol):
         """(sentences, dim) float32, row by row those of `texts`."""
         ...
 
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        """The same for a text too large to keep, part by part; nothing is remembered."""
+        ...
+
 
 class EncodedTexts:
     """Vectors by an encoder; a sentence is encoded once however many texts have it, and waits in a temporary file."""
@@ -53,6 +57,13 @@ class EncodedTexts:
         if key not in self._known:
             self._known[key] = self._encode(texts, Path(self._spool.name) / f"{len(self._known)}.npy")
         return self._known[key]
+
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        done = 0
+        for lines in parts:
+            self._report(name, done, done + len(lines))
+            yield self.encoder.encode(lines, lang)
+            done += len(lines)
 
     def _encode(self, texts: Texts, path: Path) -> np.ndarray:
         shape = (len(texts), self.encoder.dim)
@@ -96,13 +107,26 @@ class VectorFolder:
         return next((p for p in (self.folder / (texts.name + end) for end in VECTOR_ENDINGS) if p.is_file()), None)
 
     def vectors(self, texts: Texts) -> np.ndarray:
+        path = self._require(texts, f" ({len(texts):,} sentences)")
+        return np.asarray(open_vectors(str(path), rows=len(texts)).stored, np.float32)
+
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        path = self._require(Texts(name, [], lang))
+        stored, start = open_vectors(str(path)).stored, 0
+        for lines in parts:
+            yield np.asarray(stored[start : start + len(lines)], np.float32)
+            start += len(lines)
+        if start != len(stored):
+            raise InputError(f"{path}: {len(stored):,} vectors, but {name} has {start:,} lines")
+
+    def _require(self, texts: Texts, size: str = "") -> Path:
         path = self._path(texts)
         if path is None:
             raise InputError(
-                f"{self.folder / texts.name}.npy: no such file; precomputed vectors of {texts.name} "
-                f"({len(texts):,} sentences) must be there, as .npy or .arrow"
+                f"{self.folder / texts.name}.npy: no such file; precomputed vectors of {texts.name}{size} must be "
+                "there, as .npy or .arrow"
             )
-        return np.asarray(open_vectors(str(path), rows=len(texts)).stored, np.float32)
+        return path
 
 
 class TextWriter:
@@ -115,11 +139,16 @@ class TextWriter:
         self.written: dict[str, int] = {}
 
     def vectors(self, texts: Texts) -> np.ndarray:
-        with atomic_text(str(self.folder / texts.name)) as stream:
-            # A line feed inside a text would shift all that follow.
-            stream.writelines(" ".join(line.splitlines()) + "\n" for line in texts.lines)
-        self.written[texts.name] = len(texts)
-        return np.random.default_rng(0).normal(size=(len(texts), 4)).astype(np.float32)
+        return np.concatenate([np.zeros((0, 4), np.float32), *self.passing(texts.name, [texts.lines], texts.lang)])
+
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        self.written[name] = 0
+        with atomic_text(str(self.folder / name)) as stream:
+            for lines in parts:
+                # A line feed inside a text would shift all that follow.
+                stream.writelines(" ".join(line.splitlines()) + "\n" for line in lines)
+                self.written[name] += len(lines)
+                yield np.random.default_rng(0).normal(size=(len(lines), 4)).astype(np.float32)
 
 
 def load_source(

@@ -140,6 +140,12 @@ def _scored_tsv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]
         yield _Row(number, fields[1], fields[2], fields[0])
 
 
+def _extended(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
+    """STS2017-extended of sentence-transformers."""
+    for number, fields in data.rows(name, 3, "a line is two sentences and similarity"):
+        yield _Row(number, fields[0], fields[1], fields[2])
+
+
 def _benchmark_tsv(data: DataFolder, name: str, short_gold: bool) -> Iterator[_Row]:
     what = "a line is genre, file, year, id, similarity and two sentences"
     for number, fields in data.rows(name, 7, what):
@@ -205,6 +211,7 @@ def _article(data: DataFolder, name: str) -> str:
 
 _READERS: tuple[tuple[str, _Reader], ...] = (
     (r"STS\.input\..*\.txt", _input_and_gold),
+    (r"STS\.[a-z]{2}-[a-z]{2}\.txt", _extended),
     (r"sts-test\.csv", _benchmark_tsv),
     (r"stsb-[a-z]{2}-test\.csv", _multilingual_csv),
     (r"SICK_test.*\.txt", _sick),
@@ -225,7 +232,7 @@ def _year(data: DataFolder, name: str) -> str | None:
 
 
 def _set_name(data: DataFolder, name: str) -> str:
-    file = re.sub(r"^STS\.input\.|\.(test\.tsv|txt|csv|jsonl|tsv)$", "", plain(name).rsplit("/", 1)[-1])
+    file = re.sub(r"^STS\.(input\.)?|\.(test\.tsv|txt|csv|jsonl|tsv)$", "", plain(name).rsplit("/", 1)[-1])
     group = _group(data, name)
     return f"20{group[3:]} {file}" if re.fullmatch(r"STS1[2-6]", group) else file
 
@@ -238,11 +245,11 @@ def _group(data: DataFolder, name: str) -> str:
         return "STS-B"
     if file.startswith("SICK"):
         return "SICK"
-    if file.endswith(".jsonl") or file.startswith("final_evaluation"):
-        return "STS22"
     if re.search(r"\btrack\d", file):
         return "STS17"
     year = _year(data, name)
+    if (file.endswith(".jsonl") and year != "2017") or file.startswith("final_evaluation"):
+        return "STS22"
     return f"STS{year[2:]}" if year else "other"
 
 

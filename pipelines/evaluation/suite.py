@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from encoder.settings import Settings
 from mining.errors import InputError
 from pipelines.evaluation.alignments import Align
-from pipelines.evaluation.benchmark import Result, Score, evaluate
+from pipelines.evaluation.benchmark import Result, Score, averaged, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.classify import Classify
 from pipelines.evaluation.document_alignment import Documents
@@ -68,10 +68,25 @@ NAMES = (
 )
 
 
+class Part(Settings):
+    """One score of an overall one."""
+
+    benchmark: str = Field(description="Label of one of the benchmarks.")
+    score: str = Field(description="Name of one of its scores: dataset and metric.")
+
+
+class Overall(Settings):
+    """The mean over subtasks, each the mean of its parts, as VMSST's Score is of six."""
+
+    title: str = Field(description="Its name in the table.")
+    subtasks: tuple[tuple[Part, ...], ...] = Field(min_length=1)
+
+
 class Suite(Settings):
-    """The benchmarks to run, in this order."""
+    """The benchmarks to run, in this order, and what to sum up of them."""
 
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
+    overall: tuple[Overall, ...] = ()
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:
@@ -79,6 +94,10 @@ class Suite(Settings):
         labels = [benchmark.label for benchmark in self.benchmarks]
         if repeated := next((label for label in labels if labels.count(label) > 1), None):
             raise ValueError(f"{repeated} is there twice; give each a title of its own")
+        for overall in self.overall:
+            for part in (part for subtask in overall.subtasks for part in subtask):
+                if part.benchmark not in labels:
+                    raise ValueError(f"{overall.title}: no benchmark is called {part.benchmark}: {labels}")
         return self
 
 
@@ -125,7 +144,22 @@ def run_suite(
             row.append(evaluate(benchmark, source, root))
         results.append(tuple(row))
         lines += headline_lines(row)
+    for overall in suite.overall:
+        summed = [overall_score(overall, [row[n] for row in results]) for n in range(len(sources))]
+        lines.append(_line("overall", overall.title, summed))
     return Report(tuple(source.name for source in sources), tuple(results), tuple(lines))
+
+
+def overall_score(overall: Overall, results: Sequence[Result]) -> Score:
+    """The overall score of one encoder; a part that no benchmark gave is an error."""
+    scores = {(result.benchmark, score.name): score for result in results for score in result.outcome.scores}
+    means = []
+    for subtask in overall.subtasks:
+        missing = [part for part in subtask if (part.benchmark, part.score) not in scores]
+        if missing:
+            raise InputError(f"{overall.title}: {missing[0].benchmark} has no score {missing[0].score!r}")
+        means.append(averaged("", [scores[part.benchmark, part.score] for part in subtask]))
+    return averaged(overall.title, means)
 
 
 def headline_lines(results: Sequence[Result]) -> list[Line]:

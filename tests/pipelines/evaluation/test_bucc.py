@@ -110,6 +110,18 @@ def test_training_side_in_another_folder_and_none_at_all(tmp_path: Path) -> None
         Bucc(data=".", train="dev").run(LiteralVectors(), data)
 
 
+@pytest.mark.parametrize("split", ["sample", "dev"])
+def test_a_split_by_its_own_gold(tmp_path: Path, split: str) -> None:
+    """XTREME's dev is BUCC's sample, and stands beside its training side."""
+    corpora(tmp_path, "de-en.training", seed=1, noise=0.3)
+    corpora(tmp_path, f"de-en.{split}", seed=2, noise=0.3, gold=15)
+    outcome = Bucc(data=".", split=split).run(LiteralVectors(), DataFolder(tmp_path))
+    assert {score.metric for score in outcome.scores} == {SAME}
+    assert ("de-en reported on", f"de-en.{split}.de, 15 gold pairs") in outcome.choices
+    with pytest.raises(InputError, match="no corpora of the split test"):
+        Bucc(data=".", split="test").run(LiteralVectors(), DataFolder(tmp_path))
+
+
 def test_without_test_gold_the_training_side_is_reported(tmp_path: Path) -> None:
     corpora(tmp_path, "de-en.training", seed=1, noise=0.3)
     corpora(tmp_path, "de-en.test", seed=2, noise=0.3)

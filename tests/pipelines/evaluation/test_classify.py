@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.classifiers import Examples, MlpSettings, predict, train_mlp
+from pipelines.evaluation.classifiers import Examples, MlpSettings, first_of_each, predict, train_mlp
 from pipelines.evaluation.classify import Classify, unit_rows
 from pipelines.evaluation.data import DataFolder, Texts
-from pipelines.evaluation.labelled import read_labelled
+from pipelines.evaluation.labelled import read_labelled, some_of
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
 
@@ -94,6 +94,66 @@ def test_mtop_and_its_form_in_mteb(tmp_path: Path, ending: str) -> None:
     write(tmp_path, f"en/train.{ending}", *(table if ending == "txt" else records))
     found = read_labelled(DataFolder(tmp_path), f"en/train.{ending}", "en")
     assert found.labels[:3] == ["c0", "c1", "c2"] and found.texts.lines == literal(blobs(12, 0).vectors)
+
+
+def test_few_shots_as_mteb_draws_them(tmp_path: Path) -> None:
+    for seed, code in enumerate(("de", "en")):
+        write(tmp_path, f"{code}/train.txt", *labelled_lines(blobs(90, seed)))
+        write(tmp_path, f"{code}/test.txt", *labelled_lines(blobs(30, 10 + seed)))
+    settings = Classify(data=".", protocol="mteb", train="{lang}/train.txt", test="{lang}/test.txt")
+    scores = scores_of(settings.run(LiteralVectors(), DataFolder(tmp_path)))
+    assert min(scores["de", "accuracy"], scores["en", "accuracy"]) > 80
+    assert scores["mean of 2, same language", "accuracy"] == pytest.approx(
+        np.mean([scores["de", "accuracy"], scores["en", "accuracy"]])
+    )
+
+
+@pytest.mark.slow
+def test_few_shots_are_those_of_mteb() -> None:
+    """Its own `_undersample_data`, one draw after the other."""
+    from datasets import Dataset
+    from mteb.tasks.classification import MTOPDomainClassification
+
+    labels = np.random.default_rng(0).integers(0, 4, 200)
+    task, theirs, ours = MTOPDomainClassification(), None, list(range(200))
+    for draw in range(3):
+        _, theirs, chosen = task._undersample_data(Dataset.from_dict({"label": labels.tolist()}), draw, theirs)
+        np.random.RandomState(task.seed).shuffle(ours)
+        assert first_of_each(labels, ours) == chosen
+
+
+def test_reviews_of_cls_and_marc(tmp_path: Path) -> None:
+    items = [f"<item><rating>{stars}.0</rating><text>a\n{stars}</text></item>" for stars in (1, 3, 5)]
+    write(tmp_path, "jp/books/train.review", "<items>", *items, "</items>")
+    write(tmp_path, "train.json", *(json.dumps({"stars": str(n), "review_body": f"a {n}"}) for n in (2, 3, 4)))
+    data = DataFolder(tmp_path)
+    for name, texts in (("jp/books/train.review", ["a 1", "a 5"]), ("train.json", ["a 2", "a 4"])):
+        labelled = read_labelled(data, name, "jp")
+        assert (labelled.labels, labelled.texts.lines) == (["negative", "positive"], texts)
+        assert labelled.texts.lang == "ja"
+    write(tmp_path, "bad.review", "<items><item>")
+    with pytest.raises(InputError, match=r"bad\.review: not reviews with rating and text"):
+        read_labelled(data, "bad.review", "de")
+
+
+def test_some_texts_are_as_many_of_each_label(tmp_path: Path) -> None:
+    write(tmp_path, "x.tsv", *(f"{'ab'[n % 5 == 0]}\t{n}" for n in range(50)))
+    some = some_of(read_labelled(DataFolder(tmp_path), "x.tsv", "en"), 12, seed=0)
+    assert sorted(some.labels) == ["a"] * 6 + ["b"] * 6
+
+
+def test_means_of_directions_with_english(tmp_path: Path) -> None:
+    for seed, code in enumerate(("german", "english", "french")):
+        write(tmp_path, f"{code}.train.1000", *labelled_lines(blobs(30, seed)))
+        write(tmp_path, f"{code}.test", *labelled_lines(blobs(15, 10 + seed)))
+    scores = scores_of(Classify(data=".", seeds=1, epochs=5).run(LiteralVectors(), DataFolder(tmp_path)))
+    out, back = (["english-german", "english-french"], ["german-english", "french-english"])
+    for name, directions in (
+        ("mean of 4 with English, zero-shot", out + back),
+        ("mean of en-X", out),
+        ("mean of X-en", back),
+    ):
+        assert scores[name, "accuracy"] == pytest.approx(np.mean([scores[d, "accuracy"] for d in directions]))
 
 
 def test_bad_labels(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mining.errors import InputError
 from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.questions import QuestionRetrieval, normalised_answer
-from tests.pipelines.evaluation.toys import LiteralVectors, scores_of, write
+from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
 
 def record(question: str, *answers: str) -> str:
@@ -37,6 +38,22 @@ def test_nearest_question_with_an_accepted_answer(tmp_path: Path) -> None:
     outcome = QuestionRetrieval(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     assert scores_of(outcome)["en", "R@1"] == 75.0
     assert ("knowledge base", "3 questions") in outcome.choices
+
+
+def test_a_knowledge_base_passes_by_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    known, asked = draw.normal(size=(50, 3)), draw.normal(size=(40, 3))
+    write(tmp_path, "PAQ.jsonl", *(record(text, str(n)) for n, text in enumerate(literal(known))))
+    write(tmp_path, "NQ-open.test.jsonl", *(record(text, str(n)) for n, text in enumerate(literal(asked))))
+    figures, digests = set(), set()
+    for size in (7, 1 << 16):
+        monkeypatch.setattr("pipelines.evaluation.questions._PIECE", size)
+        data = DataFolder(tmp_path)
+        outcome = QuestionRetrieval(data=".").run(LiteralVectors(), data)
+        figures.add(scores_of(outcome)["en", "R@1"])
+        digests.add(data.digest())
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (known, asked)]
+    assert figures == {100 * float(((unit[1] @ unit[0].T).argmax(1) == np.arange(40)).mean())} and len(digests) == 1
 
 
 def test_mkqa(tmp_path: Path) -> None:

@@ -149,6 +149,24 @@ def test_tracks_of_2017(tmp_path: Path) -> None:
     assert (sets["track1.ar-ar"].first.lang, sets["track1.ar-ar"].second.lang) == ("ar", "ar")
 
 
+@pytest.mark.parametrize("form", ["STS2017-extended/STS.{}.txt", "sts17/{}.jsonl"])
+def test_eleven_pairs_of_2017(tmp_path: Path, form: str) -> None:
+    """The tracks and what sentence-transformers added, or all as JSON lines."""
+    names = ["ar-ar", "en-ar", "en-de", "en-en", "en-tr", "es-en", "es-es", "fr-en", "it-en", "ko-ko", "nl-en"]
+    for pair in names:
+        first, second, gold = pairs(20)
+        rows = list(zip(first, second, gold.tolist(), strict=True))
+        lines = [f"{a}\t{b}\t{g}" for a, b, g in rows]
+        if form.endswith("jsonl"):
+            lines = [json.dumps({"sentence1": a, "sentence2": b, "score": g}) for a, b, g in rows]
+        write(tmp_path, form.format(pair), *lines)
+    scores = scores_of(Sts(data=".").run(LiteralVectors(), DataFolder(tmp_path)))
+    sets = read(tmp_path)
+    assert {found.group for found in sets.values()} == {"STS17"}
+    values = [expected([sets[name]], "Spearman") for name in names]
+    assert scores["STS17 11 pairs (MTEB)", "Spearman"] == pytest.approx(np.mean(values), abs=1e-4)
+
+
 def test_gold_of_another_length(tmp_path: Path) -> None:
     write(tmp_path, "STS.input.track6.tr-en.txt", *["1 0\t0 1"] * 5)
     write(tmp_path, "STS.gs.track6.tr-en.txt", "1", "2", "3")

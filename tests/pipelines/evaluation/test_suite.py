@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from encoder.settings import load_settings
 from mining.errors import InputError
 from pipelines import cli
+from pipelines.evaluation.bucc import SAME
 from pipelines.evaluation.result_tables import markdown, write_json
 from pipelines.evaluation.suite import NAMES, Report, Suite, run_suite
 from tests.pipelines.evaluation.test_bucc import corpora
@@ -52,6 +53,20 @@ def test_encoders_side_by_side(root: Path) -> None:
     assert tatoeba.differences[0] is None
     difference = tatoeba.differences[1]
     assert difference is not None and difference.value < -5 and difference.p_value < 0.05
+
+
+def test_an_overall_score_is_the_mean_of_subtasks(root: Path) -> None:
+    part = '{{benchmark: {}, score: "{}"}}'
+    ways = [f"de-en {way} {SAME}" for way in ("forward absolute", "max ratio")]
+    with (root / "suite.yaml").open("a") as stream:
+        stream.write("overall:\n  - title: Score\n    subtasks:\n")
+        stream.write(f"      - [{part.format('tatoeba', 'mean of these 1 P@1')}]\n")
+        stream.write(f"      - [{', '.join(part.format('mining', way) for way in ways)}]\n")
+    report = compared(root)
+    scores = {score.name: score.value for row in report.results for score in row[1].outcome.scores}
+    expected = (scores["mean of these 1 P@1"] + (scores[ways[0]] + scores[ways[1]]) / 2) / 2
+    assert report.lines[-1].name == "Score"
+    assert report.lines[-1].measured[1].score.value == pytest.approx(expected)
 
 
 def test_json_says_how_it_was_done(root: Path) -> None:

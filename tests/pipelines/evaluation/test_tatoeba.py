@@ -12,7 +12,7 @@ from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.tatoeba import GROUPS, Tatoeba
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
-# LASER in EMS Tables 4 and 5, in the order of the tables.
+# LASER in EMS Tables 4 and 5, in the order of the tables; and EMS itself.
 LASER_58 = (
     "afr 89.5 ara 92.0 ben 89.6 bul 95.0 cat 95.9 ces 96.5 cmn 95.4 dan 96.0 deu 99.0 ell 95.0 epo 97.2 est 96.7 "
     "eus 94.6 fin 96.3 fra 95.6 glg 95.5 heb 92.2 hin 94.7 hrv 97.2 hun 96.0 hye 36.1 ind 94.5 ita 95.3 jav 22.9 "
@@ -28,12 +28,39 @@ LASER_54 = (
     "war 13.6 wuu 87.7 xho 8.5 yid 5.7 yue 90.0 zsm 96.4"
 )
 
+EMS_58 = (
+    "afr 94.0 ara 93.9 ben 83.8 bul 95.8 cat 97.0 ces 97.4 cmn 95.9 dan 97.0 deu 99.3 ell 96.5 epo 98.9 est 97.8 "
+    "eus 94.9 fin 98.0 fra 96.2 glg 97.1 heb 92.5 hin 93.4 hrv 97.5 hun 97.4 hye 87.8 ind 95.8 ita 96.7 jav 55.6 "
+    "jpn 95.8 kat 73.5 kaz 63.8 kor 92.3 kur 31.3 lit 97.3 lvs 96.9 mal 77.8 mar 88.2 max 69.9 mkd 97.0 mon 73.9 "
+    "nld 97.7 nob 97.5 pes 96.0 pol 98.2 por 95.9 ron 97.9 rus 95.2 slk 97.5 slv 97.1 spa 98.6 sqi 98.4 srp 96.4 "
+    "swe 97.0 swh 53.2 tam 52.8 tel 69.7 tgl 84.8 tha 97.4 tur 98.6 ukr 96.0 urd 86.0 vie 97.7"
+)
+
 
 @pytest.mark.parametrize(
-    ("group", "published"), [("58 (EMS, trained)", 84.7), ("54 (EMS, unseen)", 47.5), ("14 (mUSE)", 95.1)]
+    ("group", "published"),
+    [
+        ("58 (EMS, trained)", 84.7),
+        ("54 (EMS, unseen)", 47.5),
+        ("14 (mUSE)", 95.1),
+        ("37 (EMS: XTREME)", 84.2),
+        ("43 (EMS: less data than LASER)", 89.6),
+        ("42 (EMS, LASER, SBERT: over 300k)", 94.4),
+        ("11 (EMS, LASER, SBERT: below 300k)", 58.3),
+    ],
 )
 def test_groups_reproduce_the_averages_in_ems(group: str, published: float) -> None:
     words = f"{LASER_58} {LASER_54}".split()
+    table = dict(zip(words[::2], map(float, words[1::2]), strict=True))
+    assert np.mean([table[code] for code in GROUPS[group]]) == pytest.approx(published, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("group", "published"),
+    [("43 (EMS: over 300k)", 95.4), ("15 (EMS: below 300k)", 73.7), ("45 (EMS: SBERT-distill)", 95.0)],
+)
+def test_groups_reproduce_the_averages_of_ems_itself(group: str, published: float) -> None:
+    words = EMS_58.split()
     table = dict(zip(words[::2], map(float, words[1::2]), strict=True))
     assert np.mean([table[code] for code in GROUPS[group]]) == pytest.approx(published, abs=0.05)
 
@@ -42,6 +69,17 @@ def test_sizes_of_the_groups() -> None:
     for name, codes in GROUPS.items():
         assert len(set(codes)) == len(codes) == int(name.split()[0])
     assert set(GROUPS["36 (XTREME)"]) < set(GROUPS["58 (EMS, trained)"])
+
+
+def test_means_of_one_direction_and_of_seen_languages(tmp_path: Path) -> None:
+    for code, english in (("deu", ("1 0", "0.9 0.1", "0 1")), ("gla", ("1 0", "1 0.1", "1 0.2"))):
+        write(tmp_path, f"tatoeba.{code}-eng.{code}", "1 0", "0.9 0.2", "0 1")
+        write(tmp_path, f"tatoeba.{code}-eng.eng", *english)
+    scores = scores_of(Tatoeba(data=".", seen=("deu",)).run(LiteralVectors(), DataFolder(tmp_path)))
+    for metric in ("P@1", "P@1 to English", "P@1 from English"):
+        both = [scores[code, metric] for code in ("deu", "gla")]
+        assert scores["mean of these 2", metric] == pytest.approx(np.mean(both))
+        assert [scores["mean of 1 (seen)", metric], scores["mean of 1 (unseen)", metric]] == pytest.approx(both)
 
 
 def test_both_directions_by_hand(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,9 @@ class LiteralVectors:
         exact = np.array([[float(word) for word in line.split()] for line in texts.lines], np.float32)
         spread = np.random.default_rng(list(texts.name.encode())).normal(size=exact.shape) * self.noise
         return (exact + spread).astype(np.float32)
+
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        return (self.vectors(Texts(name, lines, lang)) for lines in parts)
 
 
 def write(folder: Path, name: str, *lines: str) -> None:
