@@ -7,7 +7,7 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill fuzz bench lint screenshot docs pictures test-notebooks build
+.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench lint screenshot docs pictures test-notebooks build
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -44,6 +44,10 @@ MINUTES ?= 10
 TESTS ?= tests
 fuzz: $(READY)
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(TESTS)
+
+# Faults at random moments of every command that writes; the ledger is in runs/soak, and a soak goes on from there.
+soak: $(READY)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks

@@ -5,10 +5,13 @@ Command modules import torch, Beam and what needs them inside their functions, s
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
+import threading
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -37,6 +40,9 @@ COMMANDS = {
 }
 
 
+Error = TypeVar("Error", bound=BaseException)
+
+
 class Commands(TyperGroup):
     """The subcommands by name; only the one that is run is imported."""
 
@@ -51,7 +57,12 @@ class Commands(TyperGroup):
         return typer.main.get_command(one)
 
 
-INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
+INTERRUPTED, TERMINATED = 130, 143  # what a shell gives a command that Ctrl-C or SIGTERM ended
+# What the machine refuses, and no mistake of ours: no room, no permission, a damaged disk, too many open files.
+_REFUSALS = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
+    errno.ENFILE, errno.ENAMETOOLONG, errno.ENOMEM,
+}  # fmt: skip
 
 app = typer.Typer(
     name="twinlode",
@@ -73,27 +84,64 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a command as Ctrl-C does, with its temporary files cleared away."""
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on stderr and exit code 2."""
+    _end_on_sigterm()
     try:
         app()
     except InputError as error:
         # Libraries that are quoted in it write several lines.
         more = f" [{error.code}: docs/reference/errors.md]" if error.code else ""
-        print(f"twinlode: {' '.join(str(error).splitlines())}{more}", file=sys.stderr)
+        _say(f"{' '.join(str(error).splitlines())}{more}")
         sys.exit(2)
     except BaseException as error:
-        if not _interrupted(error):
+        cause = _cause(error, KeyboardInterrupt)
+        if cause is not None:
+            _say("interrupted; run the same command again to continue")
+            leave(TERMINATED if isinstance(cause, Terminated) else INTERRUPTED)
+        refusal = _refusal(error)
+        if refusal is None:
             raise
-        print("twinlode: interrupted; run the same command again to continue", file=sys.stderr)
-        leave(INTERRUPTED)
+        _say(f"{refusal}; run the same command again to continue")
+        sys.exit(2)
 
 
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind it: Typer makes an exit of it, and Beam an error of its own."""
-    return error is not None and (
-        isinstance(error, KeyboardInterrupt) or _interrupted(error.__cause__) or _interrupted(error.__context__)
-    )
+def _say(sentence: str) -> None:
+    print(f"twinlode: {sentence}", file=sys.stderr)
+
+
+def _end_on_sigterm() -> None:
+    own = os.getpid()
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if os.getpid() != own:  # a worker that was forked
+            signal.raise_signal(signal.SIGTERM)
+        raise Terminated
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)
+
+
+def _cause(error: BaseException | None, kind: type[Error]) -> Error | None:
+    """The first error of a kind behind this one: Typer makes an exit of Ctrl-C, and Beam an error of its own."""
+    if error is None or isinstance(error, kind):
+        return error
+    return _cause(error.__cause__, kind) or _cause(error.__context__, kind)
+
+
+def _refusal(error: BaseException) -> str | None:
+    """What the machine could not give, in words; None for any other error."""
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return "there is not enough memory"
+    refused = error if isinstance(error, OSError) and error.errno in _REFUSALS else None
+    if refused is None:
+        return None
+    return f"{f'{refused.filename}: ' if refused.filename else ''}{refused.strerror}"
 
 
 def leave(code: int) -> NoReturn:

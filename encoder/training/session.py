@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -45,6 +46,7 @@ from encoder.training.trainer import Job, Observer, Result, Task, Trainer
 from encoder.training.validation import Validation, by_retrieval, by_similarity
 from mining.errors import InputError
 from mining.files import restore_folder
+from mining.locks import held_folder
 
 BEST = "best"
 # A run may be resumed with other values of these.
@@ -114,8 +116,7 @@ def train(
 
     `observer` is called when data is ready and training begins.
     """
-    with distributed.process_group() as device:
-        out.mkdir(parents=True, exist_ok=True)
+    with distributed.process_group() as device, _alone(out):
         state_path = out / STATE_FILE
         saved = read_facts(state_path) if state_path.exists() else None
         if saved is not None:
@@ -142,6 +143,11 @@ def train(
         examples = sum(task.sampler.total for task in job.tasks)
         chosen_by = job.validation.title if job.validation else "held-out P@1"
         return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, chosen_by)
+
+
+def _alone(out: Path) -> AbstractContextManager[None]:
+    """The folder of the run for this run alone; of several processes the first holds it."""
+    return held_folder(str(out)) if distributed.rank() == 0 else nullcontext()
 
 
 def _job(

@@ -67,6 +67,7 @@ def command(
     from encoder import default
     from encoder.settings import validate_settings
     from mining.files import atomic_writer, open_binary
+    from mining.locks import held_folder
     from mining.pair_formats import Format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
     from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
@@ -107,6 +108,7 @@ def command(
         seed = settings.seed_pairs
         check_places([*written, *filter(None, [report])], [*settings.bitext.files, *(seed.files if seed else [])])
         hub = hub_folder(dataset, dataset_columns, (settings.bitext.src_lang, settings.bitext.tgt_lang))
+        stack.enter_context(held_folder(folder))
         cleaned = clean(settings, where)
         write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:

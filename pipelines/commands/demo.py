@@ -27,8 +27,10 @@ def command(
     quiet_beam()
     from rich.console import Console
 
+    from mining.locks import held_folder
     from pipelines.demo.plan import FULL, QUICK
     from pipelines.demo.walk import walk, write_demo_text
 
     plan, folder = QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo")
-    (write_demo_text if text else walk)(plan, folder, Console())
+    with held_folder(str(folder)):
+        (write_demo_text if text else walk)(plan, folder, Console())

@@ -30,14 +30,15 @@ def command(
     from rich.console import Console
 
     from mining.errors import InputError
+    from mining.locks import held_folder
     from pipelines.commands.mine import show
-    from pipelines.review.review_session import Session
+    from pipelines.review.review_session import Session, review_folder
     from pipelines.review.server import ReviewServer
 
     if precision is not None and not 0 < precision <= 1:
         raise InputError(f"--precision {precision:g}: it must be above 0 and at most 1")
-    session = Session(workdir, sample, precision)
-    with ReviewServer(session, port) as server:
+    with held_folder(review_folder(workdir)), ReviewServer(Session(workdir, sample, precision), port) as server:
+        session = server.session
         Console(stderr=True).print(
             f"open {server.url} in a browser on this machine; Ctrl-C ends the review", style="bold"
         )

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mining.errors import InputError
+from mining.locks import held
 from mining.paths import exists, resolve
 from pipelines.datasets.contents import content_hash
-from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import (
     MANIFEST,
     WORK,
@@ -168,7 +168,7 @@ def _is_temporary(path: str) -> bool:
 
 def _clear_work(url: str) -> None:
     filesystem, path = resolve(join(url, WORK))
-    if filesystem.exists(path):
+    with suppress(FileNotFoundError):  # another run may have cleared it just now
         filesystem.rm(path, recursive=True)
 
 

@@ -17,6 +17,7 @@ from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
 from mining.files import atomic_text
+from mining.locks import held_folder
 from pipelines.evaluation.benchmark import evaluate
 from pipelines.evaluation.result_tables import shown
 from pipelines.evaluation.sources import load_source
@@ -103,6 +104,13 @@ def compare(settings: CompareSettings, out: Path, watch: Watcher, only: Sequence
     for benchmark in settings.benchmarks:
         if not (Path(settings.data) / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")
+    with held_folder(str(out)):
+        return _run_rows(settings, plans, out, watch, only)
+
+
+def _run_rows(
+    settings: CompareSettings, plans: list[tuple[Row, TrainSettings]], out: Path, watch: Watcher, only: Sequence[str]
+) -> list[Finished]:
     found = []
     for row, plan in plans:
         folder = out / slug(row.name)

@@ -14,8 +14,8 @@ from encoder.data.exclusion import read_exclusions
 from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
+from mining.locks import held
 from mining.paths import resolve
-from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import SEED, file_input, join, read_model
 from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings

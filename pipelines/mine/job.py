@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from pipelines.datasets.locks import held
+from mining.locks import held_folder
 from pipelines.datasets.manifest import join, open_dataset
 from pipelines.datasets.work import is_complete
 from pipelines.embed.embed_settings import EmbedSettings
@@ -14,7 +14,7 @@ from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
-from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
@@ -42,7 +42,7 @@ def mine_corpora(
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
     source, target = _Side("src", settings.source), _Side("tgt", settings.target)
-    with held(join(settings.work, LOCK), settings.work):
+    with held_folder(settings.work):
         if runner is not None and is_cluster(runner) and not _is_begun(settings):
             report("prepare, embed, graph and mine, as one job")
             return _mine_as_one_job(settings, runner)

@@ -19,7 +19,6 @@ from pipelines.mine.mine_settings import MineSettings, PairSearchSettings, Resco
 from pipelines.mine.pair_stage import mine
 from pipelines.runners.runner import Runner, accelerator_of
 
-LOCK = ".lock"
 Report = Callable[[str], None]  # told the name of each stage
 
 

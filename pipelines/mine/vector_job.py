@@ -10,15 +10,15 @@ from mining.approximate import EXACT_LIMIT, plan_index
 from mining.corpus import read_id_pairs
 from mining.errors import InputError
 from mining.knn import plan_cells, require_fit
+from mining.locks import held_folder
 from mining.threads import core_count
 from mining.vectors import Vectors
-from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import SEED, VECTORS, file_input, join
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
-from pipelines.mine.pair_search import LOCK, JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 from pipelines.mine.vector_files import PlantedSide, VectorFile, open_vector_file, plan_seed, store_sentences
 
@@ -35,7 +35,7 @@ def mine_vectors(settings: VectorJobSettings, *, quiet: bool = True, report: Rep
         read_id_pairs(settings.threshold.gold, sides[0].lines, sides[1].lines)
     planted = plan_seed(settings, sides) if settings.seed is not None else None
     settings = _within_memory(settings, sides)
-    with held(join(settings.work, LOCK), settings.work):
+    with held_folder(settings.work):
         report("store vectors")
         source, target = _store(settings, sides, planted)
         return search_pairs(settings, source, target, quiet=quiet, report=report)

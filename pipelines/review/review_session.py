@@ -25,10 +25,7 @@ class Session:
 
     def __init__(self, workdir: str, size: int, wanted: float | None = None) -> None:
         """`wanted` is the precision to reach; that of the review so far, or 0.9, if not given."""
-        mine = the_mine(workdir)
-        folder = local_path(join(mine.folder, FOLDER))
-        if folder is None:
-            raise InputError(f"{workdir}: marks are kept beside the pairs, which must be on this machine; copy them")
+        mine, folder = the_mine(workdir), review_folder(workdir)
         before = ReviewResult.read(mine.folder, mine.pairs.fingerprint)
         self.mine, self.wanted = mine, wanted or (before.wanted if before else _WANTED)
         self.sample = open_sample(mine, folder, size)
@@ -78,6 +75,14 @@ class Session:
             self.result = estimate(self.sample, self._scores, self.marks.verdicts(), self.wanted)
             self.result.write(self.mine.folder)
             return self.result
+
+
+def review_folder(workdir: str) -> str:
+    """Where the sample and the marks of a mine's review are."""
+    folder = local_path(join(the_mine(workdir).folder, FOLDER))
+    if folder is None:
+        raise InputError(f"{workdir}: marks are kept beside the pairs, which must be on this machine; copy them")
+    return folder
 
 
 def the_mine(workdir: str) -> FinishedMine:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.datasets.locks import held
+from mining.locks import held
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.work import Work, begin, new_name, place_for
 
@@ -83,7 +83,7 @@ def test_a_folder_in_use_is_refused_and_says_by_whom(tmp_path: Path) -> None:
 def test_a_lock_does_not_outlive_its_process(tmp_path: Path) -> None:
     code = f"""
 import os, signal
-from pipelines.datasets.locks import held
+from mining.locks import held
 with held({str(tmp_path / ".lock")!r}, "work"):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -14,10 +14,10 @@ from encoder.models import TransformerSettings
 from mining import from_array, knn_graph, retrieve
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter, RepeatedTargetFilter, apply_filters
+from mining.locks import held
 from mining.retrieval import DIRECTION_NAMES
 from pipelines.cli import app
 from pipelines.datasets import manifest
-from pipelines.datasets.locks import held
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed import vector_stage
