@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn, TypeVar
 
@@ -63,6 +64,7 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
     errno.ENFILE, errno.ENAMETOOLONG, errno.ENOMEM,
 }  # fmt: skip
+_STORES = {"aiobotocore", "aiohttp", "botocore", "gcsfs", "google"}  # libraries that raise errors of their own
 
 app = typer.Typer(
     name="twinlode",
@@ -127,15 +129,23 @@ def _end_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
-def _cause(error: BaseException | None, kind: type[Error]) -> Error | None:
+def _cause(error: BaseException, kind: type[Error]) -> Error | None:
     """The first error of a kind behind this one: Typer makes an exit of Ctrl-C, and Beam an error of its own."""
-    if error is None or isinstance(error, kind):
-        return error
-    return _cause(error.__cause__, kind) or _cause(error.__context__, kind)
+    return next((one for one in _behind(error) if isinstance(one, kind)), None)
+
+
+def _behind(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and all that led to it."""
+    if error is not None:
+        yield error
+        yield from _behind(error.__cause__)
+        yield from _behind(error.__context__)
 
 
 def _refusal(error: BaseException) -> str | None:
-    """What the machine could not give, in words; None for any other error."""
+    """What the machine or an object store could not give, in words; None for any other error."""
+    if any(type(one).__module__.split(".")[0] in _STORES for one in _behind(error)):
+        return f"the object store failed ({' '.join(str(error).splitlines())})"
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "there is not enough memory"
     refused = error if isinstance(error, OSError) and error.errno in _REFUSALS else None
