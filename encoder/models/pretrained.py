@@ -132,7 +132,8 @@ class Pretrained(nn.Module):
             backbone = backbone.get_encoder()
         inner = backbone_folder(folder)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(inner, trust_remote_code=settings.trust_remote_code)
+            with quiet_transformers():
+                tokenizer = AutoTokenizer.from_pretrained(inner, trust_remote_code=settings.trust_remote_code)
         except (OSError, ValueError) as error:
             raise InputError(f"{settings.source}: its tokenizer cannot be loaded ({_reason(error)})") from None
         if _sentence_config(inner).get("do_lower_case"):
@@ -192,15 +193,19 @@ def _change(config: Any, settings: PretrainedSettings) -> None:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Without its report of weights that a model has no use for, such as a head that predicted masked words."""
+    """Without a bar, a report of weights that are of no use here (a head for masked words), and a warning about regular
+    expressions of Mistral's tokenizer that any local folder gets which does not say its version of transformers."""
     from transformers.utils import logging
 
-    level = logging.get_verbosity()
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def local_folder(source: str) -> Path:

@@ -28,6 +28,7 @@ from encoder.objectives.vmsst_networks import (
     Decoder,
     Embeddings,
     Gaussian,
+    SharedLanguage,
     TransformerDecoder,
     TransformerLanguage,
     start_variances,
@@ -36,6 +37,7 @@ from encoder.objectives.vmsst_t5 import T5Decoder, T5Language, t5_networks
 from encoder.settings import Settings
 from encoder.tokens import TokenBatch
 
+Language = TransformerLanguage | T5Language | SharedLanguage
 _ACTIVE_VARIANCE = 0.01  # of the posterior mean over a batch (Burda et al. 2016)
 _FEW_ACTIVE = 0.05
 
@@ -45,6 +47,9 @@ class VmsstSettings(Settings):
 
     With `networks: pretrained` the language network and the decoder are those of the T5 or mT5 that is the encoder,
     with its vocabulary, layers and positions; all share one table of token embeddings. `decoder_layers` are its first.
+
+    The ablations of Table 4, in order: `factored`, (four language encoders are not here), `decoder_layers`, `kl: 0`,
+    `one_encoder: true`, `encoder_language: false`, `decoder_language: false`.
 
     Baselines: CONTRASTIVE `translation: 0, elbo: 0, contrastive: 1`; BITRANSLATION `elbo: 0`; VMSST CONTRASTIVE
     `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST).
@@ -61,6 +66,10 @@ class VmsstSettings(Settings):
     )
     log_variance: float = Field(-5.0, description="Of both variables at the start.")
     networks: Literal["new", "pretrained"] = Field("new", description="Where language network and decoder come from.")
+    factored: bool = Field(False, description="Map the decoder's states and variables to its width before the output.")
+    one_encoder: bool = Field(False, description="The language variable, too, comes from the sentence vector.")
+    encoder_language: bool = Field(True, description="Tell the language network which language it reads.")
+    decoder_language: bool = Field(True, description="Tell the decoder which language to write.")
     decoder_layers: int = Field(1, ge=1, description="Layers of the decoder.")
     language_layers: int = Field(1, ge=0, description="Layers of the network for the language variable.")
     heads: int = Field(4, ge=1, description="Attention heads of both.")
@@ -87,7 +96,7 @@ class Vmsst(Objective):
         super().__init__()
         self.settings, self.shape = settings, settings.shape
         self.decoder: Decoder | None = None
-        self.language: TransformerLanguage | T5Language | None = None
+        self.language: Language | None = None
         if settings.translation or settings.elbo:
             self._build(settings, encoder)
 
@@ -98,14 +107,20 @@ class Vmsst(Objective):
         self.embeddings = Embeddings(encoder.vocabulary, width, settings.positions, encoder.embedding)
         if settings.networks == "pretrained":
             source = t5_networks(encoder.pretrained)
-            self.decoder = T5Decoder(source, settings.decoder_layers, encoder.vocabulary, condition, languages)
-            language: TransformerLanguage | T5Language = T5Language(source, encoder.dim, languages)
+            self.decoder = T5Decoder(
+                source, settings.decoder_layers, encoder.vocabulary, condition, languages, factored=settings.factored
+            )
+            language: Language = T5Language(source, encoder.dim, languages)
         else:
             sizes = {"dim": width, "heads": settings.heads, "ffn": settings.ffn, "dropout": 0.0}
             layers = TransformerSettings(layers=settings.decoder_layers, **sizes)
-            self.decoder = TransformerDecoder(layers, encoder.vocabulary, condition, languages)
+            self.decoder = TransformerDecoder(
+                layers, encoder.vocabulary, condition, languages, factored=settings.factored
+            )
             layers = TransformerSettings(layers=settings.language_layers, **sizes)
             language = TransformerLanguage(layers, encoder.dim, languages)
+        if settings.one_encoder:
+            language = SharedLanguage(encoder.dim)
         if settings.elbo:
             self.log_variance = nn.Linear(encoder.dim, encoder.dim)
             self.language = language
@@ -133,8 +148,7 @@ class Vmsst(Objective):
     def _negative_elbo(self, vectors: Tensor, batch: Batch, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         pairs = batch.examples
         semantic = Gaussian(vectors, self.log_variance(vectors))
-        assert self.language is not None
-        language = self.language(batch.tokens, batch.language, self.embeddings)
+        language = self._language(vectors, batch)
         side = torch.arange(pairs, device=vectors.device) % 2  # alternating within the batch
         chosen = torch.arange(pairs, device=vectors.device) + pairs * side
         semantic = Gaussian(semantic.mean[chosen], semantic.log_variance[chosen])
@@ -149,6 +163,13 @@ class Vmsst(Objective):
             "active_semantic": active_units(semantic.mean),
             "active_language": active_units(language.mean),
         }
+
+    def _language(self, vectors: Tensor, batch: Batch) -> Gaussian:
+        if isinstance(self.language, SharedLanguage):
+            return self.language(vectors)
+        assert self.language is not None
+        known = batch.language if self.settings.encoder_language else torch.zeros_like(batch.language)
+        return self.language(batch.tokens, known, self.embeddings)
 
     def _decode(self, semantic: Tensor, language: Tensor | None, batch: Batch) -> Tensor:
         """-log p of all sentences of the batch, summed, from one row of latent variables each."""
@@ -168,7 +189,8 @@ class Vmsst(Objective):
 
     def _decode_some(self, latent: Tensor, tokens: TokenBatch, language: Tensor) -> Tensor:
         assert self.decoder is not None
-        return self.decoder(latent, tokens, language, self.embeddings, self.settings.negatives)
+        wanted = language if self.settings.decoder_language else torch.zeros_like(language)
+        return self.decoder(latent, tokens, wanted, self.embeddings, self.settings.negatives)
 
     def warning(self, parts: dict[str, float]) -> str | None:
         active = parts.get("active_semantic")

@@ -68,6 +68,17 @@ class TransformerLanguage(nn.Module):
         return Gaussian(mean, log_variance)
 
 
+class SharedLanguage(nn.Module):
+    """The ablation with one encoder: q(z_l | x) from the vector that has the meaning, too."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.gaussian = nn.Linear(dim, 2 * dim)
+
+    def forward(self, vectors: Tensor) -> Gaussian:
+        return Gaussian(*self.gaussian(vectors).chunk(2, dim=1))
+
+
 class DecoderLayer(nn.Module):
     """A post-norm layer in which a projection of the latent variables stands where cross-attention would be."""
 
@@ -90,11 +101,12 @@ class Decoder(nn.Module):
     The first input names the language, the last output is the end of the sentence: row `vocabulary` of the output.
     """
 
-    def __init__(self, width: int, vocabulary: int, condition: int, languages: int) -> None:
+    def __init__(self, width: int, vocabulary: int, condition: int, languages: int, *, factored: bool = False) -> None:
         super().__init__()
         self.vocabulary = vocabulary
         self.start = nn.Embedding(languages, width)
-        scored = width + condition
+        scored = width if factored else width + condition
+        self.factor = nn.Linear(width + condition, width) if factored else nn.Identity()
         self.output = nn.Parameter(torch.randn(vocabulary + 1, scored) * scored**-0.5)
 
     def states(self, x: Tensor, lengths: Tensor, latent: Tensor) -> Tensor:
@@ -115,7 +127,7 @@ class Decoder(nn.Module):
         is_token[offsets[1:] - 1] = False
         targets[is_token] = tokens.ids
         x = self.states(self._inputs(tokens, language, embeddings, offsets), lengths, latent)
-        hidden = torch.cat([x, latent.repeat_interleave(lengths, dim=0)], dim=1)
+        hidden = self.factor(torch.cat([x, latent.repeat_interleave(lengths, dim=0)], dim=1))
         each = torch.arange(len(targets) + 1, device=x.device)
         candidates = sample_candidates(targets, self.vocabulary + 1, negatives) if negatives else None
         return reconstruction_loss(hidden, self.output, TokenBatch(targets, each), candidates)
@@ -137,8 +149,10 @@ class Decoder(nn.Module):
 class TransformerDecoder(Decoder):
     """With layers of its own."""
 
-    def __init__(self, layers: TransformerSettings, vocabulary: int, condition: int, languages: int) -> None:
-        super().__init__(layers.dim, vocabulary, condition, languages)
+    def __init__(
+        self, layers: TransformerSettings, vocabulary: int, condition: int, languages: int, *, factored: bool = False
+    ) -> None:
+        super().__init__(layers.dim, vocabulary, condition, languages, factored=factored)
         self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
         self.layers = nn.ModuleList(DecoderLayer(layers, condition) for _ in range(layers.layers))
 

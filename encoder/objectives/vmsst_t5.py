@@ -60,9 +60,11 @@ class Injection(nn.Module):
 class T5Decoder(Decoder):
     """The first layers of the decoder; its output matrix begins as the part of ours that scores hidden states."""
 
-    def __init__(self, source: Any, layers: int, vocabulary: int, condition: int, languages: int) -> None:
+    def __init__(
+        self, source: Any, layers: int, vocabulary: int, condition: int, languages: int, *, factored: bool = False
+    ) -> None:
         width = source.config.d_model
-        super().__init__(width, vocabulary, condition, languages)
+        super().__init__(width, vocabulary, condition, languages, factored=factored)
         self.stack = _without_table(source.decoder)
         self.stack.block = self.stack.block[:layers]
         for block in self.stack.block:

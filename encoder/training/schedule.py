@@ -21,6 +21,7 @@ def progress(position: Position, limits: LimitSettings, epoch_pairs: int) -> flo
     shares = [
         position.step / limits.steps if limits.steps else 0.0,
         position.pairs / (limits.epochs * epoch_pairs) if limits.epochs else 0.0,
+        position.pairs / limits.examples if limits.examples else 0.0,
         position.seconds / (60 * limits.minutes) if limits.minutes else 0.0,
     ]
     return min(max(shares), 1.0)

@@ -82,13 +82,14 @@ class LimitSettings(Settings):
 
     steps: int | None = Field(None, ge=1, description="Most updates.")
     epochs: float | None = Field(None, gt=0, description="Most times through the data.")
+    examples: int | None = Field(None, ge=1, description="Most pairs (or triples, groups, sentences) that are seen.")
     minutes: float | None = Field(None, gt=0, description="Longest time of training.")
     clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are: cpu adds up all threads' work.")
 
     @model_validator(mode="after")
     def _some_limit(self) -> LimitSettings:
-        if self.steps is None and self.epochs is None and self.minutes is None:
-            raise ValueError("when should training end? Set steps, epochs or minutes")
+        if self.steps is None and self.epochs is None and self.examples is None and self.minutes is None:
+            raise ValueError("when should training end? Set steps, epochs, examples or minutes")
         return self
 
 

@@ -1,4 +1,4 @@
-"""`twinlode compare`: objectives side by side, on the same encoder, data and minutes."""
+"""`twinlode compare`: objectives side by side, on the same encoder, data and budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from pipelines.commands.runs import RunStatus
 
 if TYPE_CHECKING:
-    from pipelines.evaluation.comparison import Finished
+    from pipelines.evaluation.finished_rows import Finished
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
         list[str] | None, typer.Option("--set", help="Override a setting, for example train.model.dim=64.")
     ] = None,
 ) -> None:
-    """Train every row, evaluate it, and print one table.
+    """Train every row, evaluate it, and print one table, and another of what papers claim.
 
     Example: twinlode compare configs/compare.yaml --out runs/compare
 
@@ -36,14 +36,15 @@ def command(
 
     from encoder.settings import load_settings
     from pipelines.commands.places import check_places, require_folder
-    from pipelines.evaluation.comparison import CompareSettings, compare, report_files, table, write_reports
+    from pipelines.evaluation.comparison import CompareSettings, compare
+    from pipelines.evaluation.comparison_tables import claims_table, report_files, table, write_reports
     from pipelines.runners.console_table import show_table
 
     require_folder(str(out))
     check_places([str(path) for path in report_files(out)], [str(config)])
     overrides = list(set_ or [])
     if minutes is not None:
-        overrides.append(f"minutes={minutes}")
+        overrides += [f"minutes={minutes}", "examples=null"]
     settings = load_settings(CompareSettings, config, overrides)
     console = Console(stderr=True)
     progress = _Progress(console)
@@ -52,7 +53,9 @@ def command(
     finally:
         progress.close()
     written = write_reports(settings, rows, out)
-    show_table(table(settings, rows), Console(), f"{settings.minutes:g} {settings.clock} minutes each")
+    show_table(table(settings, rows), Console(), f"{settings.budget} each")
+    if settings.claims:
+        show_table(claims_table(settings, rows), Console(), "claims of the papers", texts=True)
     console.print(f"written: {written[0]}, {written[1]}", highlight=False)
 
 
@@ -64,4 +67,6 @@ class _Progress(RunStatus):
         self.stage(row, f"evaluating {benchmark}")
 
     def finished(self, row: Finished, again: bool) -> None:
-        self.console.print(f"{row.name}: {'finished before' if again else 'finished'}", highlight=False)
+        self.console.print(
+            f"{row.name}, seed {row.seed}: {'finished before' if again else 'finished'}", highlight=False
+        )

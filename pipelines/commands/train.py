@@ -36,7 +36,7 @@ def command(
     require_folder(str(out))
     overrides = list(set_ or [])
     if minutes is not None:
-        overrides += ["limits.steps=null", "limits.epochs=null", f"limits.minutes={minutes}"]
+        overrides += ["limits.steps=null", "limits.epochs=null", "limits.examples=null", f"limits.minutes={minutes}"]
     settings = load_settings(TrainSettings, config, overrides)
     train_watched(settings, out, exclude=_expand(exclude or []), strict=strict, tensorboard=tensorboard)
 

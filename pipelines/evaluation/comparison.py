@@ -1,52 +1,74 @@
-"""Objectives side by side: the same encoder, data and minutes for each row, the same benchmarks for each column."""
+"""Objectives side by side: the same encoder, data and budget for each row, the same benchmarks for each column."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, model_validator
 
 from encoder.settings import Settings, validate_settings
-from encoder.training.session import train
+from encoder.training.session import Trained, train
 from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
 from mining.errors import InputError
-from mining.files import atomic_text
 from mining.locks import held_folder
+from mining.paths import matching
 from pipelines.evaluation.benchmark import evaluate
-from pipelines.evaluation.result_tables import shown
+from pipelines.evaluation.claims import Claim
+from pipelines.evaluation.finished_rows import (
+    ComparedColumn,
+    Finished,
+    column_scores,
+    read_finished,
+    write_finished,
+)
 from pipelines.evaluation.sources import load_source
 from pipelines.evaluation.suite import Entry
 
-SCORES = "scores.json"
+_ROW = "row:"
 
 
 class Row(Settings):
+    """One way to train; or, with `encoder`, an encoder as it is."""
+
     name: str = Field(description="Its name in the table.")
-    change: dict[str, Any] = Field(description="Sections of `train` that this row has otherwise.")
-
-
-class Column(Settings):
-    title: str = Field(description="Its title in the table.")
-    benchmark: str = Field(description="Label of one of the benchmarks.")
-    score: str = Field(description="Name of one of its scores: dataset and metric.")
+    change: dict[str, Any] = Field({}, description="Sections of `train` that this row has otherwise.")
+    choose: tuple[dict[str, Any], ...] = Field(
+        (), description="Further changes, of which the one with the best held-out figure is taken (by the first seed)."
+    )
+    encoder: str | None = Field(None, description="Evaluate this encoder without any training.")
+    only_start: bool = Field(False, description="Not evaluated: others begin with it, `start: {encoder: row:NAME}`.")
 
 
 class CompareSettings(Settings):
     """`train` is a training configuration without limits; a row replaces whole sections of it."""
 
-    minutes: float = Field(gt=0, description="Training time of each row.")
+    minutes: float | None = Field(None, gt=0, description="Training time of each row.")
+    examples: int | None = Field(None, ge=1, description="Pairs, triples, groups or sentences that each row sees.")
     clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are, see the limits of a training.")
+    seeds: int = Field(1, ge=1, description="Times that each row is trained, with other random numbers.")
     train: dict[str, Any] = Field(description="What all rows share, as for `twinlode train`.")
     rows: tuple[Row, ...] = Field(min_length=1)
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
-    columns: tuple[Column, ...] = Field(min_length=1)
+    columns: tuple[ComparedColumn, ...] = Field(min_length=1)
+    exclude: tuple[str, ...] = Field((), description="Text files (globs) whose sentences no row is trained on.")
+    claims: tuple[Claim, ...] = Field((), description="What the papers say of rows, held against the figures.")
+
+    @property
+    def budget(self) -> str:
+        return f"{self.examples:,} examples" if self.examples else f"{self.minutes:g} {self.clock} minutes of training"
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> CompareSettings:
+        if (self.minutes is None) == (self.examples is None):
+            raise ValueError("give every row the same `minutes` or the same `examples`, one of the two")
+        return self
 
     @model_validator(mode="after")
     def _distinct_and_known(self) -> CompareSettings:
@@ -58,18 +80,21 @@ class CompareSettings(Settings):
         for column in self.columns:
             if column.benchmark not in labels:
                 raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}: {labels}")
+        names, titles = {row.name for row in self.rows}, {column.title for column in self.columns}
+        for claim in self.claims:
+            if unknown := {claim.row, claim.to} - names | {claim.column} - titles:
+                raise ValueError(f"claim {claim.claim!r}: there is no row or column {', '.join(sorted(unknown))}")
         return self
 
 
-class Finished(NamedTuple):
-    """What is known of a row: how it was trained, and every score."""
+class Plan(NamedTuple):
+    """One training of a row; without settings its encoder is taken as it is."""
 
-    name: str
-    steps: int
-    examples: int
-    minutes: float
-    held_out: float | None
-    scores: dict[str, dict[str, float]]  # by benchmark and name of the score
+    row: Row
+    seed: int
+    variants: tuple[TrainSettings, ...]
+    folder: Path
+    identity: str
 
 
 class Watcher(Protocol):
@@ -86,119 +111,138 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9+]+", "-", name.lower()).strip("-")
 
 
-def row_settings(settings: CompareSettings, row: Row, cache: Path) -> TrainSettings:
+def row_settings(
+    settings: CompareSettings, row: Row, out: Path, seed: int = 0, change: Mapping[str, Any] | None = None
+) -> TrainSettings:
     """The training configuration of a row; tokens are shared by all rows."""
-    tree = settings.train | row.change | {"limits": {"minutes": settings.minutes, "clock": settings.clock}}
-    data = tree.get("data")
+    limits = {"examples": settings.examples} if settings.examples else {"minutes": settings.minutes}
+    tree = settings.train | row.change | dict(change or {}) | {"random_seed": seed}
+    tree.setdefault("limits", limits | {"clock": settings.clock})
+    data, start = tree.get("data"), tree.get("start")
     if isinstance(data, dict):
-        tree["data"] = {"cache": str(cache)} | data
+        tree["data"] = {"cache": str(out / "data")} | data
+    if isinstance(start, dict) and str(start.get("encoder")).startswith(_ROW):
+        name = str(start["encoder"]).removeprefix(_ROW)
+        if name not in [other.name for other in settings.rows]:
+            raise InputError(f"row {row.name}: start.encoder: there is no row {name!r}")
+        tree["start"] = start | {"encoder": str(row_folder(out, name, seed) / "best")}
     return validate_settings(TrainSettings, tree, f"row {row.name}")
 
 
+def row_folder(out: Path, name: str, seed: int) -> Path:
+    return out / slug(name) / f"seed-{seed}"
+
+
 def compare(settings: CompareSettings, out: Path, watch: Watcher, only: Sequence[str] = ()) -> list[Finished]:
-    """Train and evaluate each row, in order; a row that is finished under the same settings is not done again."""
+    """Train and evaluate each row, in order; one that is finished under the same settings is not done again."""
     unknown = [name for name in only if name not in [row.name for row in settings.rows]]
     if unknown:
         raise InputError(f"there is no row {unknown[0]!r}; rows are {', '.join(row.name for row in settings.rows)}")
-    plans = [(row, row_settings(settings, row, out / "data")) for row in settings.rows]  # all mistakes before any work
+    plans = [plan for row in settings.rows for plan in _plans(settings, row, out)]  # all mistakes before any work
+    excluded_files(settings)
     for benchmark in settings.benchmarks:
         if not (Path(settings.data) / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")
     with held_folder(str(out)):
-        return _run_rows(settings, plans, out, watch, only)
+        found = _run_plans(settings, plans, watch, only)
+    return [done for done in found if not _row(settings, done.name).only_start]
 
 
-def _run_rows(
-    settings: CompareSettings, plans: list[tuple[Row, TrainSettings]], out: Path, watch: Watcher, only: Sequence[str]
-) -> list[Finished]:
-    found = []
-    for row, plan in plans:
-        folder = out / slug(row.name)
-        done = read_row(folder, identity(settings, plan))
-        if done is None and (not only or row.name in only):
-            done = _run(settings, row.name, plan, folder, watch)
-            watch.finished(done, False)
-        elif done is not None:
-            watch.finished(done, True)
+def _run_plans(settings: CompareSettings, plans: Sequence[Plan], watch: Watcher, only: Sequence[str]) -> list[Finished]:
+    found: list[Finished] = []
+    for plan in plans:
+        done = read_finished(plan.folder, plan.identity)
+        again = done is not None
+        if done is None and (not only or plan.row.name in only):
+            done = _run(settings, plan, _choice(found, plan), watch)
         if done is not None:
+            watch.finished(done, again)
             found.append(done)
     return found
 
 
-def _run(settings: CompareSettings, name: str, plan: TrainSettings, folder: Path, watch: Watcher) -> Finished:
-    def begin() -> Observer:
-        return watch.training(name, folder)
+def _plans(settings: CompareSettings, row: Row, out: Path) -> list[Plan]:
+    plans = []
+    for seed in range(1 if row.encoder is not None else settings.seeds):
+        changes = row.choose or ({},)
+        variants = tuple(row_settings(settings, row, out, seed, change) for change in changes)
+        variants = () if row.encoder is not None else variants
+        plans.append(Plan(row, seed, variants, row_folder(out, row.name, seed), identity(settings, row, variants)))
+    return plans
 
-    trained = train(plan, folder, begin, report=lambda groups: watch.preparing(name, groups))
-    source = load_source(str(trained.folder))
-    scores: dict[str, dict[str, float]] = {}
-    for benchmark in settings.benchmarks:
-        watch.evaluating(name, benchmark.label)
-        result = evaluate(benchmark, source, Path(settings.data))
-        scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
-        _require_columns(settings, benchmark.label, scores[benchmark.label])
-    position = trained.result.position
-    done = Finished(name, position.step, position.pairs, position.seconds / 60, trained.result.best, scores)
-    write_row(folder, identity(settings, plan), done)
+
+def _choice(found: Sequence[Finished], plan: Plan) -> int | None:
+    """Which variant the first seed chose, where it is another seed's turn."""
+    if len(plan.variants) < 2:
+        return 0
+    return next((done.chosen for done in found if done.name == plan.row.name and done.seed == 0), None)
+
+
+def _run(settings: CompareSettings, plan: Plan, chosen: int | None, watch: Watcher) -> Finished:
+    name = plan.row.name
+    trained: Trained | None = None
+    if plan.variants:
+        chosen, trained = _train(plan, chosen, excluded_files(settings), watch)
+    columns: dict[str, Any] = {}
+    if not plan.row.only_start:
+        source = load_source(str(trained.folder if trained else plan.row.encoder))
+        for benchmark in settings.benchmarks:
+            watch.evaluating(name, benchmark.label)
+            result = evaluate(benchmark, source, Path(settings.data))
+            columns |= column_scores(settings.columns, benchmark.label, result.outcome.scores)
+    position = trained.result.position if trained else None
+    done = Finished(
+        name,
+        plan.seed,
+        position.step if position else 0,
+        position.pairs if position else 0,
+        position.seconds / 60 if position else 0.0,
+        trained.result.best if trained else None,
+        chosen or 0,
+        columns,
+    )
+    write_finished(plan.folder, plan.identity, done)
     return done
 
 
-def _require_columns(settings: CompareSettings, benchmark: str, scores: dict[str, float]) -> None:
-    for column in settings.columns:
-        if column.benchmark == benchmark and column.score not in scores:
-            means = [name for name in scores if name.startswith("mean")] or list(scores)
-            raise InputError(f"column {column.title}: {benchmark} has no score {column.score!r}; it has {means[:12]}")
+def excluded_files(settings: CompareSettings) -> list[str]:
+    """The files of `exclude`; a pattern that fits none is an error."""
+    found = {pattern: matching(pattern) for pattern in settings.exclude}
+    missing = next((pattern for pattern, paths in found.items() if not paths), None)
+    if missing is not None:
+        raise InputError(f"exclude {missing}: no such file")
+    return [path for paths in found.values() for path in paths]
 
 
-def identity(settings: CompareSettings, plan: TrainSettings) -> str:
+def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: Watcher) -> tuple[int, Trained]:
+    """Train the chosen variant; before there is a choice, all of them, and take the best by its held-out figure."""
+    numbers = range(len(plan.variants)) if chosen is None else [chosen]
+    done: dict[int, Trained] = {}
+    for number in numbers:
+        folder = plan.folder if len(plan.variants) == 1 else plan.folder / f"choice-{number}"
+        name = plan.row.name if len(numbers) == 1 else f"{plan.row.name} (choice {number + 1} of {len(numbers)})"
+        done[number] = train(
+            plan.variants[number],
+            folder,
+            lambda name=name, folder=folder: watch.training(name, folder),  # type: ignore[misc]
+            exclude=exclude,
+            report=lambda groups, name=name: watch.preparing(name, groups),  # type: ignore[misc]
+        )
+    best = max(done, key=lambda number: done[number].result.best or 0.0)
+    return best, done[best]
+
+
+def _row(settings: CompareSettings, name: str) -> Row:
+    return next(row for row in settings.rows if row.name == name)
+
+
+def identity(settings: CompareSettings, row: Row, variants: Sequence[TrainSettings]) -> str:
     """Changes with whatever changes a row's figures."""
     benchmarks = [benchmark.model_dump(mode="json") for benchmark in settings.benchmarks]
-    text = json.dumps([plan.model_dump(mode="json"), benchmarks, settings.data], sort_keys=True)
+    columns = [column.model_dump(mode="json") for column in settings.columns]
+    starts = [other.model_dump(mode="json") for other in settings.rows if other.only_start]
+    plans = [plan.model_dump(mode="json") for plan in variants]
+    text = json.dumps(
+        [row.encoder, plans, starts, benchmarks, columns, settings.data, settings.exclude], sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def read_row(folder: Path, expected: str) -> Finished | None:
-    """The row in `folder`, unless it is unfinished or was made with other settings."""
-    path = folder / SCORES
-    if not path.exists():
-        return None
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return Finished(**record["row"]) if record["identity"] == expected else None
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path}: damaged; delete it to evaluate the row again") from None
-
-
-def write_row(folder: Path, made_with: str, done: Finished) -> None:
-    with atomic_text(str(folder / SCORES)) as stream:
-        json.dump({"identity": made_with, "row": done._asdict()}, stream, indent=1, ensure_ascii=False)
-
-
-def table(settings: CompareSettings, rows: Sequence[Finished]) -> list[list[str]]:
-    """Header and one line a row; a dash where a score is missing."""
-    lines = [["", *(column.title for column in settings.columns), "steps", "examples"]]
-    for row in rows:
-        cells = [row.scores.get(column.benchmark, {}).get(column.score) for column in settings.columns]
-        figures = ["-" if value is None else shown(value) for value in cells]
-        lines.append([row.name, *figures, f"{row.steps:,}", f"{row.examples:,}"])
-    return lines
-
-
-def report_files(out: Path) -> tuple[Path, Path]:
-    return out / "compare.json", out / "compare.md"
-
-
-def write_reports(settings: CompareSettings, rows: Sequence[Finished], out: Path) -> tuple[Path, Path]:
-    """`compare.json` with every score, `compare.md` with the table."""
-    lines = table(settings, rows)
-    lines.insert(1, ["---"] * len(lines[0]))
-    markdown = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    budget = f"{settings.minutes:g} {settings.clock} minutes of training"
-    intro = f"Each row: {budget}; {len(rows)} of {len(settings.rows)} rows finished."
-    paths = report_files(out)
-    with atomic_text(str(paths[0])) as stream:
-        record = {"settings": settings.model_dump(mode="json"), "rows": [row._asdict() for row in rows]}
-        json.dump(record, stream, indent=1, ensure_ascii=False)
-    with atomic_text(str(paths[1])) as stream:
-        stream.write(f"{intro}\n\n{markdown}\n")
-    return paths

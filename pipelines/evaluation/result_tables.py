@@ -47,7 +47,7 @@ def markdown(report: Report) -> str:
         parts += [
             f"## {results[0].benchmark}",
             "",
-            *_table(["dataset", "metric", *report.encoders], score_rows(results)),
+            *table_lines(["dataset", "metric", *report.encoders], score_rows(results)),
             "",
         ]
         parts += _how(results)
@@ -88,7 +88,7 @@ def _headline_table(report: Report) -> list[str]:
     legend = "In brackets: 95% bootstrap intervals over the items of the test sets."
     if others:
         legend += " p: paired bootstrap, two-sided, one test a line, not corrected for their number; * p < 0.05."
-    return [*_table(header, rows), "", legend]
+    return [*table_lines(header, rows), "", legend]
 
 
 def score_rows(results: Sequence[Result]) -> list[list[str]]:
@@ -117,7 +117,8 @@ def _how(results: tuple[Result, ...]) -> list[str]:
     return [*lines, ""]
 
 
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
+def table_lines(header: list[str], rows: list[list[str]]) -> list[str]:
+    """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 

@@ -17,7 +17,7 @@ from mining.margin import Margin
 from mining.probes import MIN_PROBES
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
-from pipelines.evaluation.comparison import Column
+from pipelines.evaluation.finished_rows import Column
 from pipelines.evaluation.suite import Entry
 from pipelines.graph.graph_settings import Search
 from pipelines.prepare.readers import ReadSettings

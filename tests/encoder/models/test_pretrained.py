@@ -76,6 +76,21 @@ def test_only_the_encoder_of_mt5_is_kept(tmp_path: Path, xlm_roberta: Path) -> N
     assert np.isfinite(encode(model, ["the cat", "a"])).all()
 
 
+def test_loading_says_nothing(tmp_path: Path, xlm_roberta: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A head for masked words is of no use here, and a folder need not say its version of transformers."""
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+
+    config = AutoConfig.from_pretrained(xlm_roberta)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(xlm_roberta).save_pretrained(tmp_path)
+    entries = json.loads((tmp_path / "config.json").read_text())
+    entries.pop("transformers_version", None)
+    (tmp_path / "config.json").write_text(json.dumps(entries))
+    capfd.readouterr()
+    Pretrained.load(PretrainedSettings(source=str(tmp_path)))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_no_token_at_all_gives_zeros(xlm_roberta: Path) -> None:
     model = Pretrained.load(PretrainedSettings(source=str(xlm_roberta))).eval()
     vectors = model(Tokens.from_lists([[], [0, 5, 2]]).batch())

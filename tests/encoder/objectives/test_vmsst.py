@@ -45,6 +45,26 @@ def literal_decoder(
     return functional.cross_entropy(logits, torch.tensor([*ids, VOCABULARY]), reduction="sum")
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"factored": True}, {"one_encoder": True}, {"encoder_language": False}, {"decoder_language": False}, {"kl": 0.0}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_ablations_of_table_4_change_the_loss_and_train_all_they_have(changes: dict[str, Any]) -> None:
+    batch, vectors = make_batch(PAIRS), torch.randn(6, DIM, requires_grad=True)
+    plain, objective = make(), make(**changes)
+    losses = []
+    for each in (plain, objective):
+        torch.manual_seed(1)
+        losses.append(each.loss(vectors, batch, 0.5).total)
+    assert losses[0] != losses[1]
+    losses[1].backward()
+    idle = {name for name, parameter in objective.named_parameters() if parameter.grad is None}
+    assert not idle
+    if "factored" in changes:
+        assert objective.decoder is not None and objective.decoder.output.shape[1] == DIM
+
+
 @pytest.mark.parametrize("start", [-5.0, 0.0])
 def test_variances_begin_where_they_are_told_to(start: float) -> None:
     objective, batch = make(log_variance=start), make_batch(PAIRS)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -10,7 +11,10 @@ from encoder.settings import load_settings
 from encoder.training.settings import TrainSettings
 from mining.errors import InputError
 from pipelines.cli import main
+from pipelines.evaluation.benchmark import Score
+from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
+from pipelines.evaluation.finished_rows import Figure, Finished, column_scores, summary
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
@@ -57,18 +61,18 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
     out = tmp_path / "out"
     assert twinlode(monkeypatch, "compare", config, "--out", out, "--row", "mSimCSE") == 0
     assert "1 of 2 rows" in (out / "compare.md").read_text()
-    made = (out / "msimcse" / "scores.json").stat().st_mtime_ns
+    made = (out / "msimcse/seed-0/scores.json").stat().st_mtime_ns
     assert twinlode(monkeypatch, "compare", config, "--out", out) == 0
-    assert (out / "msimcse" / "scores.json").stat().st_mtime_ns == made
+    assert (out / "msimcse/seed-0/scores.json").stat().st_mtime_ns == made
     report = json.loads((out / "compare.json").read_text())
     assert [row["name"] for row in report["rows"]] == ["EMS", "mSimCSE"]
     for row in report["rows"]:
         assert row["steps"] > 0
-        assert 0 <= row["scores"]["tatoeba"]["deu P@1"] <= 100
+        assert 0 <= row["figures"]["Tatoeba"] <= 100
     assert "| mSimCSE |" in (out / "compare.md").read_text()
     captured = capsys.readouterr()
     assert "Tatoeba" in captured.out
-    assert "mSimCSE: finished before" in captured.err
+    assert "mSimCSE, seed 0: finished before" in captured.err
 
 
 @pytest.mark.parametrize(
@@ -95,16 +99,76 @@ def test_mistakes_are_found_before_any_training(
 
 
 def test_a_missing_score_names_those_there_are(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipelines.evaluation.comparison import _require_columns
-
     settings = load_settings(CompareSettings, config, ["columns.0.score=deu F1"])
     with pytest.raises(InputError, match=r"tatoeba has no score 'deu F1'; it has \['deu P@1'\]"):
-        _require_columns(settings, "tatoeba", {"deu P@1": 50.0})
+        column_scores(settings.columns, "tatoeba", [Score("deu", "P@1", 50.0)])
+
+
+def test_examples_seeds_and_choices(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal examples, two seeds, of which the first chooses the learning rate; a row that others start from."""
+    tree = yaml.safe_load(config.read_text())
+    del tree["minutes"]
+    tree |= {"examples": 64, "seeds": 2}
+    tree["train"]["evaluation"] = {"pairs": 1}
+    tree["rows"] = [
+        {"name": "base", "only_start": True},
+        {
+            "name": "grown",
+            "change": {"start": {"encoder": "row:base"}, "objective": {"kind": "msimcse"}},
+            "choose": [{"optimizer": {"lr": 1e-9}}, {"optimizer": {"lr": 0.05}}],
+        },
+        {"name": "as it is", "encoder": str(tmp_path / "out/base/seed-0/best")},
+    ]
+    tree["claims"] = [{"claim": "c", "paper": "p", "row": "grown", "to": "as it is", "column": "Tatoeba"}]
+    config.write_text(yaml.safe_dump(tree))
+    out = tmp_path / "out"
+    assert twinlode(monkeypatch, "compare", config, "--out", out) == 0
+    report = json.loads((out / "compare.json").read_text())
+    assert [(row["name"], row["seed"]) for row in report["rows"]] == [("grown", 0), ("grown", 1), ("as it is", 0)]
+    trained = report["rows"][:2]
+    assert all(64 <= row["examples"] < 64 + 16 for row in trained)  # to the end of a batch
+    assert trained[0]["chosen"] == trained[1]["chosen"]
+    assert (out / "grown/seed-0/choice-0").is_dir() and (out / "grown/seed-0/choice-1").is_dir()
+    assert len(list((out / "grown/seed-1").glob("choice-*"))) == 1
+    assert "claims" in report and "| c (Tatoeba: grown higher than as it is)" in (out / "compare.md").read_text()
+
+
+def finished(name: str, *values: float, spread: float = 1.0) -> list[Finished]:
+    draws = np.random.default_rng(0).normal(size=1000)  # the same items for every row
+    return [
+        Finished(name, seed, 1, 1, 1.0, None, 0, {"T": Figure(value, (value + spread * draws).tolist())})
+        for seed, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expect", "verdict"),
+    [
+        ([60, 61], [50, 52], "higher", "replicated"),
+        ([60, 61], [50, 52], "lower", "not replicated: the opposite"),
+        ([60, 40], [50, 52], "higher", "cannot tell"),  # seeds differ more than rows
+        ([60], [50], "higher", "replicated"),
+        ([60], [], "higher", "not run"),
+    ],
+)
+def test_a_claim_is_judged_by_the_interval(ours: list, theirs: list, expect: str, verdict: str) -> None:
+    claim = Claim(claim="c", paper="p", row="a", to="b", column="T", expect=expect)
+    assert judge(claim, [*finished("a", *ours), *finished("b", *theirs)]).verdict == verdict
+
+
+def test_shared_items_are_paired() -> None:
+    """Rows that differ by a constant on every draw do so for sure, however wide their own intervals are."""
+    rows = [*finished("a", 51, spread=20), *finished("b", 50, spread=20)]
+    judged = judge(Claim(claim="c", paper="p", row="a", to="b", column="T"), rows)
+    assert judged.verdict == "replicated" and judged.difference is not None
+    assert judged.difference.interval == pytest.approx((1, 1))
+    own = summary(rows, "a", "T")
+    assert own is not None and own.interval is not None and own.interval.high - own.interval.low > 50
 
 
 def test_the_comparison_of_the_papers_is_valid() -> None:
     settings = load_settings(CompareSettings, CONFIGS / "compare.yaml")
-    plans = {row.name: row_settings(settings, row, Path("cache")) for row in settings.rows}
+    plans = {row.name: row_settings(settings, row, Path("out")) for row in settings.rows}
     assert len(plans) == 13
     models = {name: plan.model for name, plan in plans.items() if not name.startswith("bag")}
     assert len({repr(model) for model in models.values()}) == 1
