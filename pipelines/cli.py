@@ -33,6 +33,7 @@ COMMANDS = {
     "inspect": "inspect",
     "train": "train",
     "train-classifier": "train_classifier",
+    "negatives": "negatives",
     "compare": "compare",
     "loop": "loop",
     "eval": "eval",

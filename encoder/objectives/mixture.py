@@ -11,10 +11,12 @@ from encoder.objectives.base import EncoderFacts, Objective
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.objectives.mpcl import Mpcl, MpclSettings
 from encoder.objectives.msimcse import Msimcse, MsimcseSettings
+from encoder.objectives.split import Split, SplitSettings
 from encoder.objectives.vmsst import Vmsst, VmsstSettings
 from encoder.settings import Settings
 
-SingleSettings = Annotated[EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings, Field(discriminator="kind")]
+OneObjective = EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | SplitSettings
+SingleSettings = Annotated[OneObjective, Field(discriminator="kind")]
 
 
 class Share(Settings):
@@ -31,12 +33,10 @@ class MixtureSettings(Settings):
     parts: tuple[Share, ...] = Field(min_length=2)
 
 
-ObjectiveSettings = Annotated[
-    EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings, Field(discriminator="kind")
-]
+ObjectiveSettings = Annotated[OneObjective | MixtureSettings, Field(discriminator="kind")]
 
 
-def shapes(settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings) -> list[DataShape]:
+def shapes(settings: OneObjective | MixtureSettings) -> list[DataShape]:
     """What the examples must be, of each objective."""
     if isinstance(settings, MixtureSettings):
         return [share.objective.shape for share in settings.parts]
@@ -51,9 +51,7 @@ class Weighted(NamedTuple):
     weight: float
 
 
-def build_objectives(
-    settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings | MixtureSettings, encoder: EncoderFacts
-) -> list[Weighted]:
+def build_objectives(settings: OneObjective | MixtureSettings, encoder: EncoderFacts) -> list[Weighted]:
     """One objective, or all of a mixture; names tell the parts of a mixture apart."""
     if isinstance(settings, MixtureSettings):
         return [
@@ -63,7 +61,7 @@ def build_objectives(
     return [Weighted("", _build(settings, encoder), 1.0)]
 
 
-def _build(settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSettings, encoder: EncoderFacts) -> Objective:
+def _build(settings: OneObjective, encoder: EncoderFacts) -> Objective:
     match settings:
         case EmsSettings():
             return Ems(settings, encoder)
@@ -73,3 +71,5 @@ def _build(settings: EmsSettings | MsimcseSettings | MpclSettings | VmsstSetting
             return Mpcl(settings, encoder)
         case VmsstSettings():
             return Vmsst(settings, encoder)
+        case SplitSettings():
+            return Split(settings, encoder)

@@ -1,4 +1,4 @@
-"""Samples of bitext for training a pair classifier: even over the files that they come from."""
+"""Samples of bitext to learn from: even over the files that they come from."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Sample(NamedTuple):
 
 
 def sample_bitexts(
-    data: DataSettings, wanted: Sequence[str] | None, size: int, rng: np.random.Generator
+    data: DataSettings, wanted: Sequence[str] | None, size: int, rng: np.random.Generator, fewest: int = FEWEST_PAIRS
 ) -> list[Sample]:
     """At most `size` pairs of each wanted pair of languages, such as `de-en`; of every language with English if None.
 
-    A pair of languages with fewer than `FEWEST_PAIRS` is left out where nobody asked for it.
+    A pair of languages with less than `fewest` is left out where nobody asked for it.
     """
     named = [_language_pair(name) for name in wanted] if wanted is not None else None
     pools: dict[LanguagePair, dict[str, Reservoir]] = {pair: {} for pair in named or ()}
@@ -68,13 +68,13 @@ def sample_bitexts(
     for langs, files in sorted(pools.items()):
         reservoirs = list(files.values())
         mixed = _even(langs, reservoirs, size, rng)
-        if len(mixed) >= FEWEST_PAIRS:
+        if len(mixed) >= fewest:
             samples.append(Sample(mixed, _single(langs, reservoirs, rng)))
         elif named is not None:
             name = "-".join(langs)
-            raise InputError(f"{name}: {len(mixed)} pairs in the data, but a classifier needs {FEWEST_PAIRS} of them")
+            raise InputError(f"{name}: {len(mixed)} pairs in the data, but {fewest} of them are needed")
     if not samples:
-        raise InputError(f"no language has {FEWEST_PAIRS} pairs with English in the data to learn a classifier from")
+        raise InputError(f"no language has {fewest} pairs with English in the data to learn from")
     return samples
 
 

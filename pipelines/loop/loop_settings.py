@@ -16,6 +16,7 @@ from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.probes import MIN_PROBES
 from mining.retrieval import Retrieval
+from mining.scoring.tasks import NEAR
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.finished_rows import Column
 from pipelines.evaluation.suite import Entry
@@ -73,6 +74,7 @@ class HardNegativeSettings(Settings):
     """Near neighbours that were not matched and whose margin is low: not translations, but easily taken for one."""
 
     below: float = Field(1.0, description="Highest margin of a negative: above it may be an unmatched translation.")
+    share: float = Field(NEAR, gt=0, description="Highest similarity of a negative, as a share of its pair's.")
 
 
 class SelectionSettings(Settings):

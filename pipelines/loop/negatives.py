@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +12,18 @@ import pyarrow as pa
 from mining.files import atomic_text
 from mining.margin import Margin, margin_scores
 from mining.neighbours import Neighbours, read_neighbours
+from mining.scoring.tasks import NEAR
 from mining.top_k import MISSING
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.mine.edges import OTHER, Direction
+
+
+class NegativeLimits(NamedTuple):
+    """Above these a neighbour may be a translation that nobody matched."""
+
+    below: float  # margin
+    share: float = NEAR  # of the pair's similarity
 
 
 class Triples(NamedTuple):
@@ -31,9 +39,9 @@ def negative_path(folder: Path, anchor: str, other: str) -> Path:
 
 
 def hard_negatives(
-    graph: Dataset, pairs: pa.Table, direction: Direction, corpus_rows: int, below: float, margin: Margin
+    graph: Dataset, pairs: pa.Table, direction: Direction, corpus_rows: int, limits: NegativeLimits, margin: Margin
 ) -> Triples:
-    """For each pair the nearest neighbour of its source (`forward`) or target with a margin below the limit.
+    """For each pair the nearest neighbour of its source (`forward`) or target within the limits.
 
     `corpus_rows` sentences of the other side are of the corpus; what is numbered higher is a probe.
     """
@@ -45,7 +53,8 @@ def hard_negatives(
     near = Neighbours(neighbours.ids[places], neighbours.scores[places])
     other_places = np.minimum(np.searchsorted(other_ids, near.ids), len(other_ids) - 1)
     margins = margin_scores(near.scores, near.means()[:, None], others.means()[other_places], margin)
-    allowed = (near.ids != MISSING) & (near.ids < corpus_rows) & (near.ids != partner[:, None]) & (margins < below)
+    allowed = (near.ids != MISSING) & (near.ids < corpus_rows) & (near.ids != partner[:, None])
+    allowed &= (margins < limits.below) & (near.scores <= limits.share * pairs["cosine"].to_numpy()[:, None])
     nearest = allowed.argmax(axis=1)  # neighbours come nearest first
     found = allowed.any(axis=1)
     return Triples(own[found], partner[found], near.ids[np.arange(len(own)), nearest][found])
@@ -58,10 +67,18 @@ def write_triples(path: Path, triples: Triples, anchors: Dataset, others: Datase
         texts_of(anchors, triples.anchor),
         np.split(np.array(texts_of(others, ids), object), 2),
     )
+    write_triple_texts(path, zip(anchor, positive, negative, strict=True), languages)
+
+
+def write_triple_texts(path: Path, triples: Iterable[tuple[str, str, str]], languages: tuple[str, str]) -> int:
+    """Anchor, positive and negative of each triple as NLI; returns how many there were."""
+    count = 0
     with atomic_text(str(path)) as stream:
         stream.write(f"label\tsentence1_{languages[0]}\tsentence2_{languages[1]}\n")
-        for about, right, wrong in zip(anchor, positive, negative, strict=True):
+        for about, right, wrong in triples:
             stream.write(f"entailment\t{about}\t{right}\ncontradiction\t{about}\t{wrong}\n")
+            count += 1
+    return count
 
 
 def texts_of(sentences: Dataset, ids: np.ndarray) -> list[str]:

@@ -16,7 +16,7 @@ from pipelines.datasets.manifest import read_model, write_model
 from pipelines.loop.gold import check_gold
 from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.mining import MinedCorpora, Text
-from pipelines.loop.negatives import hard_negatives, negative_path, write_triples
+from pipelines.loop.negatives import NegativeLimits, hard_negatives, negative_path, write_triples
 from pipelines.loop.pair_selection import Known, Selection, select_pairs
 from pipelines.loop.records import MinedPair
 from pipelines.mine.edges import Direction
@@ -97,11 +97,12 @@ def _negatives(
     if rules is None or not len(pairs):
         return 0
     source, target = pair.split("-")
+    limits = NegativeLimits(rules.below, rules.share)
     total = 0
     ways: list[tuple[Direction, str, str]] = [("forward", source, target), ("backward", target, source)]
     for direction, own, other in ways:
         rows = text.languages[other].rows
-        triples = hard_negatives(mined.graph, pairs, direction, rows, rules.below, settings.mining.margin)
+        triples = hard_negatives(mined.graph, pairs, direction, rows, limits, settings.mining.margin)
         path = negative_path(folder, own, other)
         write_triples(path, triples, text.languages[own], text.languages[other], (own, other))
         total += len(triples.anchor)

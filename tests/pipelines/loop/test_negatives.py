@@ -14,7 +14,7 @@ from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work
 from pipelines.evaluation.benchmark import graph_of
-from pipelines.loop.negatives import hard_negatives, texts_of, write_triples
+from pipelines.loop.negatives import NegativeLimits, hard_negatives, texts_of, write_triples
 
 ROWS, PLANTED, K, BELOW = 30, 6, 4, 1.0
 
@@ -49,16 +49,18 @@ def stored(graph: Graph, tmp_path: Path) -> Dataset:
 def test_against_one_by_one(graph: Graph, stored: Dataset, direction: str) -> None:
     own, other = (graph.forward, graph.backward) if direction == "forward" else (graph.backward, graph.forward)
     ids = np.arange(0, ROWS, 2)
-    pairs = pa.table({"src_id": pa.array(ids, pa.uint64()), "tgt_id": pa.array(ids, pa.uint64())})
-    found = hard_negatives(stored, pairs, direction, ROWS, BELOW, Margin.ratio)  # type: ignore[arg-type]
+    cosines = np.linspace(0.2, 0.9, len(ids))
+    columns = {"src_id": pa.array(ids, pa.uint64()), "tgt_id": pa.array(ids, pa.uint64()), "cosine": cosines}
+    limits = NegativeLimits(BELOW, share=0.9)
+    found = hard_negatives(stored, pa.table(columns), direction, ROWS, limits, Margin.ratio)  # type: ignore[arg-type]
     expected = []
-    for row in ids.tolist():
+    for row, own_cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
         for neighbour, cosine in zip(own.ids[row].tolist(), own.scores[row].tolist(), strict=True):
             margin = cosine / ((own.scores[row].mean() + other.scores[neighbour].mean()) / 2)
-            if neighbour != row and neighbour < ROWS and margin < BELOW:
+            if neighbour != row and neighbour < ROWS and margin < BELOW and cosine <= 0.9 * own_cosine:
                 expected.append((row, row, neighbour))
                 break
-    assert expected
+    assert 0 < len(expected) < len(ids)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
@@ -82,8 +84,9 @@ def sentences(folder: Path, lang: str) -> Dataset:
 def test_the_trainer_reads_them_as_triples(stored: Dataset, tmp_path: Path) -> None:
     german, english = sentences(tmp_path / "de", "de"), sentences(tmp_path / "en", "en")
     assert texts_of(german, np.array([25, 0, 25])) == ["de sentence 25", "de sentence 0", "de sentence 25"]
-    pairs = pa.table({"src_id": pa.array(range(ROWS), pa.uint64()), "tgt_id": pa.array(range(ROWS), pa.uint64())})
-    found = hard_negatives(stored, pairs, "forward", ROWS, BELOW, Margin.ratio)
+    ids = pa.array(range(ROWS), pa.uint64())
+    pairs = pa.table({"src_id": ids, "tgt_id": ids, "cosine": np.ones(ROWS)})
+    found = hard_negatives(stored, pairs, "forward", ROWS, NegativeLimits(BELOW), Margin.ratio)
     path = tmp_path / "negatives-de-en.tsv"
     write_triples(path, found, german, english, ("de", "en"))
     file = find_files(DataSettings(corpora=(CorpusSettings(path=str(path), format="nli"),)))[0]
