@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from encoder.inference import Encoder
     from encoder.settings import load_settings
     from encoder.training.session import train
-    from encoder.training.settings import TrainSettings
+    from encoder.training.training_settings import TrainSettings
 
     __version__: str
 
@@ -26,7 +26,7 @@ __getattr__ = lazy_attributes(
     "encoder",
     {
         "Encoder": "encoder.inference",
-        "TrainSettings": "encoder.training.settings",
+        "TrainSettings": "encoder.training.training_settings",
         "load_settings": "encoder.settings",
         "train": "encoder.training.session",
     },

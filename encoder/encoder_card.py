@@ -12,7 +12,7 @@ from encoder.cards import CARD, TAG, markdown_table, read_card, write_card
 from encoder.checkpoint import CONFIG, FINGERPRINT, CheckpointSettings, read_metrics
 from encoder.data.store import Store
 from encoder.settings import load_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 
 _TAGS = ("sentence-similarity", "feature-extraction", "bitext-mining", TAG)
 _LIMITS = {

@@ -30,7 +30,7 @@ _FEWEST_TOKENS = 64
 
 
 @dataclass
-class Counters:
+class EncoderCounters:
     """What an encoder has met since it was loaded."""
 
     sentences: int = 0
@@ -64,7 +64,7 @@ class Encoder:
         self.fingerprint = fingerprint
         self.languages = languages
         self.threads = threads or torch.get_num_threads()
-        self.counters = Counters()
+        self.counters = EncoderCounters()
 
     @classmethod
     def load(

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from encoder.known_words import Segmenter
 from encoder.normalize import LAST_LETTER
-from encoder.words import Segmenter
 
 # A format character: the tokenizer never breaks at one, nor between the two characters it stands between.
 _JOINER = "\u206f"

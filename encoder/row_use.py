@@ -14,8 +14,8 @@ from encoder.models.bag import bigram_buckets, word_buckets
 from encoder.models.spelling import different_words, ngrams
 from encoder.settings import validate_settings
 from encoder.tokens import Tokens
-from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.training_settings import TrainSettings
 
 _SAMPLE = 400_000  # sentences
 _SPREAD = 0.75  # rare rows matter more in new text than in what was trained on: uses count to this power

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 
+from encoder.known_words import Remembered, Segmenter
 from encoder.languages import canonical
 from encoder.moses import Moses
 from encoder.normalize import require_text, single_spaced
-from encoder.words import Remembered, Segmenter
 from mining.errors import InputError
 
 CHINESE = frozenset({"zh", "yue", "wuu"})

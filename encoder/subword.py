@@ -15,10 +15,10 @@ import numpy as np
 import sentencepiece
 from pydantic import BaseModel, ConfigDict, Field
 
+from encoder.known_words import WordTable
 from encoder.languages import canonical
 from encoder.normalize import require_text
 from encoder.tokens import Tokens
-from encoder.words import WordTable
 from mining.errors import InputError
 from mining.files import atomic_writer
 

@@ -7,11 +7,11 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from encoder.known_words import Segmenter, WordTable
 from encoder.normalize import NormalizeSettings, lowercase, normalize, require_text
 from encoder.segment import by_word, segment
 from encoder.subword import SPACE_PIECE, Subword
 from encoder.tokens import Tokens
-from encoder.words import Segmenter, WordTable
 from mining.errors import InputError
 
 

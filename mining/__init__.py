@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mining.errors import InputError
     from mining.knn import knn_graph
     from mining.margin import Margin, margin_scores
-    from mining.neighbours import Graph, Neighbours, merge
+    from mining.neighbours import KnnGraph, Neighbours, merge
     from mining.retrieval import Edges, Retrieval, candidates, retrieve
     from mining.vectors import Vectors, from_array, open_vectors, write_vectors
 
@@ -29,8 +29,8 @@ __all__ = [
     "Alignment",
     "Calibration",
     "Edges",
-    "Graph",
     "InputError",
+    "KnnGraph",
     "Margin",
     "Neighbours",
     "Retrieval",
@@ -57,7 +57,7 @@ __getattr__ = lazy_attributes(
         **dict.fromkeys(["InputError"], "mining.errors"),
         **dict.fromkeys(["knn_graph"], "mining.knn"),
         **dict.fromkeys(["Margin", "margin_scores"], "mining.margin"),
-        **dict.fromkeys(["Graph", "Neighbours", "merge"], "mining.neighbours"),
+        **dict.fromkeys(["KnnGraph", "Neighbours", "merge"], "mining.neighbours"),
         **dict.fromkeys(["Edges", "Retrieval", "candidates", "retrieve"], "mining.retrieval"),
         **dict.fromkeys(["Vectors", "from_array", "open_vectors", "write_vectors"], "mining.vectors"),
     },

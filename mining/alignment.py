@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.alignment_band import Band, band_around, full_band, sentence_products
-from mining.alignment_lattice import Side, Task, Weights, judge, remaining, search, trace
+from mining.alignment_lattice import AlignmentTask, BeadWeights, DocumentSpans, judge, remaining, search, trace
 from mining.alignment_words import with_words, word_weights
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
@@ -116,14 +116,14 @@ def align_sentences(source: Document, target: Document, *, beads: int = BEADS) -
     if source.words is not None and target.words is not None:
         window = band_around(path, source.sentences, target.sentences, _WORD_WINDOW)
         products, worded = with_words(products, window, source.words, target.words), True
-    task = Task(band, products, src, tgt, default_weights(beads, worded=worded))
+    task = AlignmentTask(band, products, src, tgt, default_weights(beads, worded=worded))
     lattice = search(task)
     found = trace(band, lattice.step, lattice.gap)
     rest = remaining(task, lattice.matched, lattice.deleted)
     return Alignment(found, *judge(found, task, lattice.matched, lattice.deleted, rest))
 
 
-def default_weights(beads: int, *, worded: bool) -> Weights:
+def default_weights(beads: int, *, worded: bool) -> BeadWeights:
     fit = _WITH_WORDS if worded else _WITHOUT_WORDS
     distance, prior, words = (np.zeros((beads + 1, beads + 1)) for _ in range(3))
     for n in range(1, beads + 1):
@@ -133,7 +133,7 @@ def default_weights(beads: int, *, worded: bool) -> Weights:
             words[n, m] = fit.words[0] * (n + m) + fit.words[1]
             prior[n, m] = fit.priors[low, high] if high < 4 else fit.long_priors[min(low, 2) - 1]
             prior[n, m] -= _LONGER * max(n + m - _LONGEST_SEEN, 0)
-    return Weights(distance, prior, words, *fit.length, *fit.deletion, beads)
+    return BeadWeights(distance, prior, words, *fit.length, *fit.deletion, beads)
 
 
 def _deletions(source: int, target: int) -> Alignment:
@@ -151,7 +151,7 @@ def _length_ratio(source: Document, target: Document, path: np.ndarray) -> float
     return lengths[0] / max(lengths[1], 1.0)
 
 
-def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -> tuple[Side, Side]:
+def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -> tuple[DocumentSpans, DocumentSpans]:
     """Both documents with the norms of their spans; lengths of the target in letters of the source, by `ratio`."""
     spans = [_spans(document, sizes) for document in (source, target)]
     norms = [_norms(x, sizes) for x in spans]
@@ -163,7 +163,9 @@ def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -
         letters = _window_sums((document.lengths * scale)[None], sizes)
         words = np.zeros(document.sentences) if document.words is None else word_weights(document.words)
         sides.append(
-            Side(x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), _window_sums(words[None], sizes))
+            DocumentSpans(
+                x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), _window_sums(words[None], sizes)
+            )
         )
     return sides[0], sides[1]
 
@@ -251,8 +253,8 @@ def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
     sides = _sides(_flat(source), _flat(target), 1)
     products = sentence_products(band, sides[0].spans, sides[1].spans, 2)
     deletion = -_deletion_cost(*sides)
-    weights = Weights(np.ones((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, deletion, deletion, 2)
-    lattice = search(Task(band, products, *sides, weights))
+    weights = BeadWeights(np.ones((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, deletion, deletion, 2)
+    lattice = search(AlignmentTask(band, products, *sides, weights))
     beads = trace(band, lattice.step, lattice.gap)
     return np.concatenate([[(0, 0)], beads[:, [1, 3]]])
 
@@ -261,7 +263,7 @@ def _flat(vectors: np.ndarray) -> Document:
     return Document(vectors, np.ones(len(vectors)))
 
 
-def _deletion_cost(src: Side, tgt: Side) -> float:
+def _deletion_cost(src: DocumentSpans, tgt: DocumentSpans) -> float:
     """A quantile of the distance of random sentences; half of it, since two deletions stand against one match."""
     rng = np.random.default_rng(0)
     few = int(_SAMPLE**0.5) * 5

@@ -20,7 +20,7 @@ _FAR = 25.0  # e to the minus this is nothing beside 1
 _FURTHER, _AFTER_GAP = 2, 4  # in `Lattice.gap`
 
 
-class Side(NamedTuple):
+class DocumentSpans(NamedTuple):
     """One document as the kernels see it: what is known of the span of n sentences that ends with each sentence."""
 
     spans: np.ndarray  # (1 or sizes, sentences, dim) float32; one size: sums of it are the longer spans
@@ -31,7 +31,7 @@ class Side(NamedTuple):
     words: np.ndarray  # (sizes, sentences) float64, weight of its words
 
 
-class Weights(NamedTuple):
+class BeadWeights(NamedTuple):
     """A bead's score is prior - distance * c - length terms - words * w; c is Vecalign's normalised distance, 1 for
     strangers, and w the shares of both sides' words that lie nearer to sentences outside the bead.
     """
@@ -47,14 +47,14 @@ class Weights(NamedTuple):
     beads: int  # n + m is at most this
 
 
-class Task(NamedTuple):
+class AlignmentTask(NamedTuple):
     """All that decides an alignment."""
 
     band: Band
     products: Products
-    src: Side
-    tgt: Side
-    weights: Weights
+    src: DocumentSpans
+    tgt: DocumentSpans
+    weights: BeadWeights
 
 
 class Lattice(NamedTuple):
@@ -123,7 +123,7 @@ def _starts(i: int, j: int, band: Band, size: int, cell: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _scores(i: int, j: int, task: Task, room: Room) -> None:
+def _scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
     """Of all beads that end at (i, j) where they begin, and of those of two sides the scores.
 
     One long loop: a call for every bead would count the references of all arrays each time, ten times the work.
@@ -161,7 +161,7 @@ def _scores(i: int, j: int, task: Task, room: Room) -> None:
 
 
 @njit(nogil=True, cache=True)
-def search(task: Task) -> Lattice:
+def search(task: AlignmentTask) -> Lattice:
     """The best way to every cell, and the sum over all ways."""
     band, weights = task.band, task.weights
     cells = band.start[-1]
@@ -247,7 +247,7 @@ class Remaining(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def remaining(task: Task, matched: np.ndarray, deleted: np.ndarray) -> Remaining:
+def remaining(task: AlignmentTask, matched: np.ndarray, deleted: np.ndarray) -> Remaining:
     band, weights, size = task.band, task.weights, task.weights.beads
     rest, rest_gap = np.full(band.start[-1], _NEVER), np.full(band.start[-1], _NEVER)
     rest[-1] = rest_gap[-1] = 0.0
@@ -282,7 +282,7 @@ def _log_add(x: float, y: float) -> float:
 
 @njit(nogil=True, cache=True)
 def judge(
-    beads: np.ndarray, task: Task, matched: np.ndarray, deleted: np.ndarray, rest: Remaining
+    beads: np.ndarray, task: AlignmentTask, matched: np.ndarray, deleted: np.ndarray, rest: Remaining
 ) -> tuple[np.ndarray, np.ndarray]:
     """The normalised distance of each bead (NaN where one side is empty) and its share of all paths."""
     band, weights = task.band, task.weights

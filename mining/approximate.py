@@ -15,7 +15,7 @@ import numpy as np
 from mining.cell import rerank
 from mining.errors import InputError
 from mining.knn import DEFAULT_MEMORY, knn_graph, require_fit
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.proposals import unit_rows
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
@@ -47,7 +47,7 @@ class Direction(NamedTuple):
 class Approximation(NamedTuple):
     """A graph with what is known of its quality."""
 
-    graph: Graph
+    graph: KnnGraph
     forward: Direction
     backward: Direction
 
@@ -75,7 +75,7 @@ def approximate_graph(
     """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed."""
     require_fit(source, target, k)
     faiss = import_faiss()
-    graph = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+    graph = KnnGraph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
     with thread_pool(threads) as pool:
         faiss.omp_set_num_threads(pool.count)
         sides = (source, target, graph.forward), (target, source, graph.backward)

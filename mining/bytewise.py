@@ -15,7 +15,7 @@ _LANES = 512  # maxima taken along a row of a block
 _STRIDE = 32  # products tested at once: the test vectorises, hits are rare
 
 
-class Side(NamedTuple):
+class SearchSide(NamedTuple):
     """The rows of one side that take part in the graph, and what is known of their neighbours so far."""
 
     stored: np.ndarray  # (rows of the file, dim) float32, or half floats as uint16
@@ -28,7 +28,7 @@ class Side(NamedTuple):
     floors: np.ndarray  # (rows,) float32: neighbours have score + reach of at least this
 
 
-class Candidates(NamedTuple):
+class CandidateEdges(NamedTuple):
     """Pairs that may belong to the graph."""
 
     rows: np.ndarray  # int32
@@ -70,9 +70,9 @@ def _raise(tops: np.ndarray, value: np.float32) -> None:
 @nb.njit(nogil=True, cache=True, fastmath=True)
 def raise_rows(
     block: np.ndarray,  # (rows, columns) int32 products of codes
-    rows: Side,
+    rows: SearchSide,
     top: int,
-    columns: Side,
+    columns: SearchSide,
     left: int,
     group: int,
     maxima: np.ndarray,  # (groups of rows, columns) float32, out: what the best cosine of each group is at least
@@ -103,7 +103,7 @@ def raise_rows(
 
 
 @nb.njit(nogil=True, cache=True)
-def raise_columns(maxima: np.ndarray, columns: Side, first: int, last: int) -> None:
+def raise_columns(maxima: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
     """Raise the floors of some columns by the maxima of a block, (groups, columns)."""
     for group in range(maxima.shape[0]):
         for j in range(first, last):
@@ -116,10 +116,10 @@ def raise_columns(maxima: np.ndarray, columns: Side, first: int, last: int) -> N
 @nb.njit(nogil=True, cache=True, fastmath=True)
 def tighten(
     block: np.ndarray,
-    rows: Side,
+    rows: SearchSide,
     top: int,
     row_cosines: np.ndarray,  # (rows, k) float32, descending: what the best cosines are at least, by float32 products
-    columns: Side,
+    columns: SearchSide,
     left: int,
     column_cosines: np.ndarray,  # (columns, k): of this thread
     slack: np.float32,
@@ -151,7 +151,7 @@ def tighten(
 
 
 @nb.njit(nogil=True, cache=True)
-def tighten_columns(cosines: np.ndarray, columns: Side, first: int, last: int) -> None:
+def tighten_columns(cosines: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
     """Raise the floors of some columns by the cosines that the threads found, (threads, columns, k)."""
     for j in range(first, last):
         for thread in range(1, cosines.shape[0]):
@@ -163,7 +163,14 @@ def tighten_columns(cosines: np.ndarray, columns: Side, first: int, last: int) -
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
 def collect(
-    block: np.ndarray, first: int, rows: Side, top: int, columns: Side, left: int, found: Candidates, count: int
+    block: np.ndarray,
+    first: int,
+    rows: SearchSide,
+    top: int,
+    columns: SearchSide,
+    left: int,
+    found: CandidateEdges,
+    count: int,
 ) -> tuple[int, int]:
     """Append what reaches the floor of its row or its column, from row `first` of the block on.
 
@@ -196,7 +203,7 @@ def collect(
 
 
 @nb.njit(nogil=True, cache=True)
-def prune(found: Candidates, count: int, rows: Side, columns: Side) -> int:
+def prune(found: CandidateEdges, count: int, rows: SearchSide, columns: SearchSide) -> int:
     """Close up the candidates that still reach a floor; how many there are now."""
     kept = 0
     for n in range(count):
@@ -213,8 +220,8 @@ def group_by(
     others: np.ndarray,  # its column or row
     scores: np.ndarray,
     counts: np.ndarray,  # (threads,) candidates
-    side: Side,
-    other: Side,
+    side: SearchSide,
+    other: SearchSide,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the candidates of each row of a side begin, and the flat numbers of those that reach its floor."""
     starts = np.zeros(side.floors.shape[0] + 1, np.int64)
@@ -236,8 +243,8 @@ def group_by(
 
 @nb.njit(nogil=True, cache=True)
 def settle(
-    side: Side,
-    other: Side,
+    side: SearchSide,
+    other: SearchSide,
     starts: np.ndarray,
     order: np.ndarray,
     others: np.ndarray,  # flat: row of the other side of each candidate
@@ -271,7 +278,7 @@ def settle(
 
 @nb.njit(nogil=True, cache=True)
 def _cosine(
-    rows: Side, i: int, row_scratch: np.ndarray, columns: Side, j: int, column_scratch: np.ndarray
+    rows: SearchSide, i: int, row_scratch: np.ndarray, columns: SearchSide, j: int, column_scratch: np.ndarray
 ) -> np.float32:
     """The canonical cosine of a pair, as `top_k.cosines` computes it."""
     row, column = rows.places[i], columns.places[j]
@@ -281,7 +288,7 @@ def _cosine(
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
 def _near_cosine(
-    rows: Side, i: int, row_scratch: np.ndarray, columns: Side, j: int, column_scratch: np.ndarray
+    rows: SearchSide, i: int, row_scratch: np.ndarray, columns: SearchSide, j: int, column_scratch: np.ndarray
 ) -> np.float32:
     """The same in float32, in any order of summation."""
     row, column = rows.places[i], columns.places[j]
@@ -294,7 +301,7 @@ def _near_cosine(
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _scratch(side: Side) -> np.ndarray:
+def _scratch(side: SearchSide) -> np.ndarray:
     return np.empty(side.stored.shape[1], np.float32)
 
 

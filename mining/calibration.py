@@ -3,9 +3,9 @@
 A probe always has its counterpart, a corpus sentence mostly has not, so the precision among probes says nothing about
 the corpora. Therefore some seed pairs are added in full and of others one side only: full probes tell how many true
 pairs are found with which score, one-sided probes how many sentences without a counterpart are matched, falsely, with
-which score. `mining.mixture` divides the corpus matches into true and false by them, in the spirit of Efron's local
-false discovery rates (2004), and says what the probes leave open: that is the interval of the precision. Where it is
-wide, or the probes do not separate true from false, the estimate is marked as not reliable, and nobody may claim it.
+which score. `mining.poisson_mixture` divides the corpus matches into true and false by them, in the spirit of Efron's
+local false discovery rates (2004), and says what the probes leave open: that is the interval of the precision. Where it
+is wide, or the probes do not separate true from false, the estimate is marked as not reliable, and nobody may claim it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mining.errors import InputError, UnreachablePrecision
-from mining.mixture import Bins, Draws, draw, histograms
+from mining.poisson_mixture import Bins, Draws, draw, histograms
 from mining.probes import Evidence, ProbeRows, gather
 
 _DRAWS = 400
@@ -31,7 +31,7 @@ _TOP = 0.9
 _EXCESS, _LEAST_EXCESS = 4.0, 20.0
 
 
-class Interval(NamedTuple):
+class CredibleInterval(NamedTuple):
     """It holds 90% of the posterior."""
 
     low: float
@@ -54,7 +54,7 @@ class CalibratedPoint(NamedTuple):
 
     threshold: float
     precision: float
-    interval: Interval
+    interval: CredibleInterval
     recall: float
     kept: int
     reliable: bool = True
@@ -88,7 +88,7 @@ class Calibration(NamedTuple):
 
     curve: CalibratedCurve
     true_pairs: float
-    interval: Interval
+    interval: CredibleInterval
     domain_distance: float
     top: TopBand
     found: int  # full probes that score above the bulk of the false matches
@@ -112,13 +112,13 @@ class Calibration(NamedTuple):
         """The estimates when everything that scores at least `threshold` is kept."""
         point = int(np.count_nonzero(self.curve.threshold >= threshold)) - 1
         if point < 0:
-            return CalibratedPoint(threshold, 1.0, Interval(0.0, 1.0), 0.0, 0, False, "nothing is kept")
+            return CalibratedPoint(threshold, 1.0, CredibleInterval(0.0, 1.0), 0.0, 0, False, "nothing is kept")
         _, precision, low, high, recall, kept = (column[point] for column in self.curve)
-        interval = Interval(float(low), float(high))
+        interval = CredibleInterval(float(low), float(high))
         reason = self._doubt(interval, float(precision) * int(kept))
         return CalibratedPoint(threshold, float(precision), interval, float(recall), int(kept), not reason, reason)
 
-    def _doubt(self, interval: Interval, true: float) -> str:
+    def _doubt(self, interval: CredibleInterval, true: float) -> str:
         if self.found < _LEAST_FOUND * self.full:
             return (
                 f"only {self.found:,} of {self.full:,} full probe pairs score above most false matches: the encoder is "
@@ -157,7 +157,7 @@ def calibrate(
     return Calibration(
         curve=_curve(ordered, bins, draws, random_seed),
         true_pairs=float(np.median(draws.true_pairs)),
-        interval=Interval(float(low), float(high)),
+        interval=CredibleInterval(float(low), float(high)),
         domain_distance=bins.unlikeness,
         top=_top_band(evidence, bins, draws),
         found=int((evidence.full >= bins.edges[0]).sum()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.proposals import Blocks, error_bound, is_little, multiply, propose_compiled, unit_rows
 from mining.threads import Threads
 from mining.top_k import MISSING, cosines, refine
@@ -23,10 +23,10 @@ def knn_cell(
     pool: Threads,
     blocks: Blocks = Blocks(),  # noqa: B008 - an immutable tuple
     device: str = "cpu",
-) -> Graph:
+) -> KnnGraph:
     """The k nearest of each other by cosine, exact: every row is proven by the error bound or searched again."""
     if not len(source) or not len(target):
-        return Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+        return KnnGraph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
     if device == "cpu" and not is_little(source, target):
         from mining.quantised import int8_is_fast, quantised_cell
 
@@ -40,7 +40,7 @@ def knn_cell(
         from mining.device_proposals import propose_torch
 
         found = propose_torch(source, target, k + SLACK, blocks, device)
-    return Graph(
+    return KnnGraph(
         _settle(source, target, found.row_scores, found.row_places, k, pool),
         _settle(target, source, found.column_scores, found.column_places, k, pool),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mining.cell import SLACK, knn_cell
 from mining.errors import InputError
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.proposals import Blocks
 from mining.threads import core_count, thread_pool
 from mining.vectors import Vectors
@@ -37,14 +37,14 @@ def knn_graph(
     memory: int = DEFAULT_MEMORY,
     device: str = "cpu",
     threads: int | None = None,
-) -> Graph:
+) -> KnnGraph:
     """Exact k nearest neighbours by cosine in both directions; ids are those of the vectors, ties go to the lowest.
 
     `memory` bounds what is held besides memory-mapped pages.
     """
     require_fit(source, target, k)
     plan = plan_cells(len(source), len(target), source.dim, k, memory, threads or core_count())
-    graph = Graph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
+    graph = KnnGraph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
     with thread_pool(threads) as pool:
         for rows, columns in _cells(len(source), len(target), plan):
             sides = source.rows(rows.start, rows.stop), target.rows(columns.start, columns.stop)

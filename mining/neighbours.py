@@ -31,7 +31,7 @@ class Neighbours(NamedTuple):
         return total / np.maximum(exists.sum(1), 1)
 
 
-class Graph(NamedTuple):
+class KnnGraph(NamedTuple):
     """Both directions, filled by one pass."""
 
     forward: Neighbours  # source -> target

@@ -16,7 +16,7 @@ import torch
 
 from mining.cell import SLACK, rerank
 from mining.codebook import Codebook
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.threads import Threads
 from mining.top_k import MISSING, insert, insert_in_order
 from mining.vectors import Vectors
@@ -55,7 +55,7 @@ class CellRows(NamedTuple):
 class KeyGraph(NamedTuple):
     """The graph of the rows of a key, and what it took."""
 
-    graph: Graph
+    graph: KnnGraph
     comparisons: int
 
 
@@ -83,7 +83,7 @@ def key_graph(
         _join(forward, more_forward)
         _join(backward, more_backward)
     return KeyGraph(
-        Graph(
+        KnnGraph(
             rerank(source, target, *forward, k, pool, bound=0.0)[0],
             rerank(target, source, *backward, k, pool, bound=0.0)[0],
         ),

@@ -13,8 +13,8 @@ import torch
 
 from mining.bytewise import (
     LOWEST,
-    Candidates,
-    Side,
+    CandidateEdges,
+    SearchSide,
     collect,
     group_by,
     prune,
@@ -25,7 +25,7 @@ from mining.bytewise import (
     tighten,
     tighten_columns,
 )  # fmt: skip
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import KnnGraph, Neighbours
 from mining.proposals import Blocks, error_bound
 from mining.threads import Threads
 from mining.top_k import MISSING
@@ -42,7 +42,7 @@ def int8_is_fast() -> bool:
     return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
 
 
-def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads) -> Graph | None:
+def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads) -> KnnGraph | None:
     """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels."""
     rows, columns = _side(source, k), _side(target, k)
     if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
@@ -57,11 +57,11 @@ def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, poo
     return search.settled()
 
 
-def _side(vectors: Vectors, k: int) -> Side:
+def _side(vectors: Vectors, k: int) -> SearchSide:
     """Nothing known yet; rows kept out of the graph are left out."""
     places = np.flatnonzero(np.isfinite(vectors.inverse_norms)).astype(np.int32)
     stored = np.asarray(vectors.stored)
-    return Side(
+    return SearchSide(
         stored=stored if stored.dtype == np.float32 else stored.view(np.uint16),
         inverse=vectors.inverse_norms,
         places=places,
@@ -77,7 +77,7 @@ class _Search:
     """One pass over the blocks of a cell: floors rise, candidates gather, and are settled at the end."""
 
     def __init__(
-        self, source: Vectors, rows: Side, target: Vectors, columns: Side, blocks: Blocks, pool: Threads
+        self, source: Vectors, rows: SearchSide, target: Vectors, columns: SearchSide, blocks: Blocks, pool: Threads
     ) -> None:
         self._source, self._rows, self._target, self._columns, self._pool = source, rows, target, columns, pool
         self._slack = np.float32(error_bound(source.dim))
@@ -93,7 +93,7 @@ class _Search:
         # Float32 panels, which `knn.plan_cells` makes room for, would take so much more than the codes.
         capacity = 7 * source.dim * len(columns.places) // _CANDIDATE_BYTES // pool.count
         shape = pool.count, capacity
-        self._lists = Candidates(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float32))
+        self._lists = CandidateEdges(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float32))
         self._counts = np.zeros(pool.count, np.int64)
 
     def begin_rows(self, top: int) -> int:
@@ -135,7 +135,7 @@ class _Search:
 
     def _gather(self, thread: int, block: np.ndarray, top: int, left: int) -> bool:
         """Append a thread's candidates of a block; False when there is no room for them."""
-        found, row = Candidates(*(lists[thread] for lists in self._lists)), 0
+        found, row = CandidateEdges(*(lists[thread] for lists in self._lists)), 0
         while row < len(block):
             row, count = collect(block, row, self._rows, top, self._columns, left, found, self._counts[thread])
             if row < len(block):
@@ -145,16 +145,16 @@ class _Search:
             self._counts[thread] = count
         return True
 
-    def settled(self) -> Graph:
+    def settled(self) -> KnnGraph:
         """Canonical neighbours of both sides from the candidates."""
         del self._row_codes, self._column_codes, self._product, self._maxima
-        by_row, by_column = self._lists, Candidates(self._lists.columns, self._lists.rows, self._lists.scores)
-        return Graph(
+        by_row, by_column = self._lists, CandidateEdges(self._lists.columns, self._lists.rows, self._lists.scores)
+        return KnnGraph(
             self._settle(by_row, self._source, self._rows, self._target, self._columns),
             self._settle(by_column, self._target, self._columns, self._source, self._rows),
         )
 
-    def _settle(self, lists: Candidates, x: Vectors, side: Side, y: Vectors, other: Side) -> Neighbours:
+    def _settle(self, lists: CandidateEdges, x: Vectors, side: SearchSide, y: Vectors, other: SearchSide) -> Neighbours:
         """The neighbours of the side that the candidates' `rows` are of."""
         starts, order = group_by(lists.rows, lists.columns, lists.scores, self._counts, side, other)
         scores = np.full(side.tops.shape, -np.inf, np.float32)
@@ -171,7 +171,7 @@ class _Search:
         return best
 
 
-def _round(vectors: Vectors, side: Side, first: int, codes: torch.Tensor, pool: Threads) -> None:
+def _round(vectors: Vectors, side: SearchSide, first: int, codes: torch.Tensor, pool: Threads) -> None:
     """Write the codes of a side's rows from `first` on, and note their scales and reaches."""
     slack = error_bound(vectors.dim) / 2
 

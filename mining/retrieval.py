@@ -12,7 +12,7 @@ import numba as nb
 import numpy as np
 
 from mining.margin import Margin, margin_scores
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import KnnGraph, Neighbours
 from mining.top_k import MISSING
 
 FORWARD, BACKWARD = 1, 2  # bits of `Edges.directions`
@@ -48,12 +48,12 @@ class Edges:
         )
 
 
-def candidates(graph: Graph, margin: Margin = Margin.ratio) -> Edges:
+def candidates(graph: KnnGraph, margin: Margin = Margin.ratio) -> Edges:
     """Every edge of the graph once, with its margin and the directions it was found in."""
     return _edges(graph, margin, best_only=False)
 
 
-def retrieve(graph: Graph, retrieval: Retrieval = Retrieval.max, margin: Margin = Margin.ratio) -> Edges:
+def retrieve(graph: KnnGraph, retrieval: Retrieval = Retrieval.max, margin: Margin = Margin.ratio) -> Edges:
     """The pairs of a graph: each sentence proposes its best-margin neighbour, `retrieval` decides which are taken."""
     proposed = _edges(graph, margin, best_only=True)
     if retrieval == Retrieval.forward:
@@ -78,7 +78,7 @@ def greedy_matching(source: np.ndarray, target: np.ndarray, rows: int, columns: 
     return taken
 
 
-def _edges(graph: Graph, margin: Margin, *, best_only: bool) -> Edges:
+def _edges(graph: KnnGraph, margin: Margin, *, best_only: bool) -> Edges:
     a, b = graph.forward.means(), graph.backward.means()
     rows, others, scores, cosines = scored_edges(graph.forward, a, b, margin, best_only)
     columns, sources, back_scores, back_cosines = scored_edges(graph.backward, b, a, margin, best_only)

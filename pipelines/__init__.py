@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from mining.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from pipelines.align.align_job import align_documents
     from pipelines.align.align_settings import AlignSettings
-    from pipelines.align.job import align_documents
     from pipelines.clean.bitext_rows import BitextSettings
     from pipelines.clean.clean_stage import Clean, CleanSettings
     from pipelines.clean.clean_stage import clean as clean_bitext
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pipelines.embed.vector_stage import Embed
     from pipelines.graph.graph_settings import GraphSettings
     from pipelines.graph.graph_transform import Graph
-    from pipelines.mine.job import mine_corpora
     from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings, ThresholdSettings
     from pipelines.mine.pair_export import export_pairs
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.mine.pair_transform import Mine
+    from pipelines.mine.text_job import mine_corpora
     from pipelines.prepare.prepare_settings import PrepareSettings
     from pipelines.prepare.readers import ReadSettings
     from pipelines.prepare.sentence_stage import Prepare
@@ -64,7 +64,7 @@ __getattr__ = lazy_attributes(
     "pipelines",
     {
         "AlignSettings": "pipelines.align.align_settings",
-        "align_documents": "pipelines.align.job",
+        "align_documents": "pipelines.align.align_job",
         "BitextSettings": "pipelines.clean.bitext_chunks",
         **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
@@ -72,7 +72,7 @@ __getattr__ = lazy_attributes(
         "EmbedSettings": "pipelines.embed.embed_settings",
         "Graph": "pipelines.graph.graph_transform",
         "GraphSettings": "pipelines.graph.graph_settings",
-        "mine_corpora": "pipelines.mine.job",
+        "mine_corpora": "pipelines.mine.text_job",
         **dict.fromkeys(
             ["JobSettings", "MineSettings", "SideSettings", "ThresholdSettings"], "pipelines.mine.mine_settings"
         ),

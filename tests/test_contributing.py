@@ -18,10 +18,10 @@ from torch.nn import functional
 from encoder import Encoder
 from encoder.batch import Batch, DataShape
 from encoder.models import BagSettings
-from encoder.objectives.base import Loss, Objective
+from encoder.objectives.objective import Loss, Objective
 from mining.filters import PairFilter, TextPairs
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, evaluate
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
 from pipelines.prepare.readers import blocks
 from pipelines.prepare.readers.blocks import Block, ReadSettings, keep_rows
@@ -49,7 +49,7 @@ def test_the_filter_filters() -> None:
 
 
 def test_the_reader_reads(tmp_path: Path) -> None:
-    names = {"Batch": blocks.Batch, "Block": Block, "ReadSettings": ReadSettings, "Iterator": Iterator}
+    names = {"Batch": blocks.RowBatch, "Block": Block, "ReadSettings": ReadSettings, "Iterator": Iterator}
     read = example("reader", Counter=Counter, keep_rows=keep_rows, read_lines=read_lines, **names)["read"]
     path = tmp_path / "film.srt"
     path.write_text("1\n00:00:01,000 --> 00:00:02,000\nGood morning.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n")

@@ -18,8 +18,8 @@ import numpy as np
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
-from encoder.data.readers import Group, Malformed, Triple, read_groups
-from encoder.data.store import MANIFEST, Block, Store, StoreWriter
+from encoder.data.parallel_readers import Group, Malformed, Triple, read_groups
+from encoder.data.store import MANIFEST, Store, StoreWriter, TokenBlock
 from encoder.tokens import Tokens
 from encoder.workers import start_worker
 from mining.errors import InputError
@@ -50,7 +50,7 @@ class TextBlock(NamedTuple):
 
 class Tokenized(NamedTuple):
     corpus: int
-    block: Block
+    block: TokenBlock
     dropped: Counter[str]  # groups, by reason
 
 
@@ -225,7 +225,9 @@ def tokenize_block(tokenizer: Tokenizer, block: TextBlock, excluded: frozenset[i
     dropped["no tokens"] += int((~usable).sum())
     rows = np.flatnonzero(sentence_ok & usable[group_of])
     triples = _renumber(block.triples, np.asarray(kept, np.int64)[usable], len(block.groups))
-    return Tokenized(block.corpus, Block(tokens.take(rows), names, languages[rows], sizes[usable], triples), +dropped)
+    return Tokenized(
+        block.corpus, TokenBlock(tokens.take(rows), names, languages[rows], sizes[usable], triples), +dropped
+    )
 
 
 def _renumber(triples: list[tuple[int, int, int]], kept: np.ndarray, groups: int) -> np.ndarray:

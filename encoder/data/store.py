@@ -24,7 +24,7 @@ _LANGUAGES = 1 << 15  # languages are numbered in int16
 _COLUMNS = {"ids": np.int32, "offsets": np.int64, "texts": np.int64, "languages": np.int16, "groups": np.int64}
 
 
-class Block(NamedTuple):
+class TokenBlock(NamedTuple):
     """Some tokenized groups: sentences in order, and how many belong to each group."""
 
     tokens: Tokens
@@ -108,7 +108,7 @@ class StoreWriter:
     def _create(self, name: str) -> IO[bytes]:
         return self._stack.enter_context((self._folder / name).open("wb"))
 
-    def add(self, corpus: int, block: Block) -> None:
+    def add(self, corpus: int, block: TokenBlock) -> None:
         starts = np.cumsum(block.sizes) - block.sizes
         languages = np.array([self._number(name) for name in block.names], np.int64)[block.languages]
         self._write("ids", block.tokens.ids)
@@ -143,7 +143,7 @@ class StoreWriter:
             self._pairs[key].write((part + shift).tobytes())
             self._counts[key] = self._counts.get(key, 0) + len(part)
 
-    def _add_triples(self, corpus: int, block: Block) -> None:
+    def _add_triples(self, corpus: int, block: TokenBlock) -> None:
         extent = self._extents.setdefault(corpus, [self._groups, self._groups, 0])
         if extent[1] != self._groups:
             raise ValueError("blocks of one corpus must follow each other")

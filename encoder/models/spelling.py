@@ -18,14 +18,14 @@ _START, _END = 1, 2  # no letter of a romanised token
 _SIZES = (3, 4)
 
 
-class Words(NamedTuple):
+class BatchWords(NamedTuple):
     """The different words of a batch, and which of them each sentence has."""
 
     tokens: TokenBatch  # the tokens of each different word
     occurrences: TokenBatch  # the different words of each sentence
 
 
-def different_words(batch: TokenBatch, word_starts: Tensor) -> Words:
+def different_words(batch: TokenBatch, word_starts: Tensor) -> BatchWords:
     """Words as `word_starts` (vocabulary,) has them; a sentence begins with one."""
     ids, offsets = batch
     begins = word_starts[ids]
@@ -37,7 +37,7 @@ def different_words(batch: TokenBatch, word_starts: Tensor) -> Words:
     some[which] = torch.arange(len(first), device=ids.device)  # an occurrence of each different word
     bounds = _bounds(lengths[some])
     before = torch.cat([begins.new_zeros(1, dtype=torch.int64), begins.cumsum(0)])
-    return Words(TokenBatch(ids[ragged(first[some], bounds)], bounds), TokenBatch(which, before[offsets]))
+    return BatchWords(TokenBatch(ids[ragged(first[some], bounds)], bounds), TokenBatch(which, before[offsets]))
 
 
 def ngrams(words: TokenBatch, spellings: Tensor, buckets: int) -> TokenBatch:

@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from encoder.batch import Batch, DataShape, take_tokens
-from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import contrastive_loss, pair_keys
+from encoder.objectives.objective import EncoderFacts, Loss, Objective
 from encoder.objectives.xtr import XtrHead, reconstruction_loss, sample_candidates, target_entropy
 from encoder.settings import Settings
 from mining.errors import InputError

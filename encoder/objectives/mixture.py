@@ -7,10 +7,10 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from encoder.batch import DataShape
-from encoder.objectives.base import EncoderFacts, Objective
 from encoder.objectives.ems import Ems, EmsSettings
 from encoder.objectives.mpcl import Mpcl, MpclSettings
 from encoder.objectives.msimcse import Msimcse, MsimcseSettings
+from encoder.objectives.objective import EncoderFacts, Objective
 from encoder.objectives.split import Split, SplitSettings
 from encoder.objectives.vmsst import Vmsst, VmsstSettings
 from encoder.settings import Settings

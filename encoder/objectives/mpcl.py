@@ -20,9 +20,9 @@ from torch.nn import functional
 
 from encoder.batch import Batch, DataShape
 from encoder.distributed import gather, gather_ragged, rank
-from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import shared_keys, similarities
 from encoder.objectives.msimcse import tanh_head
+from encoder.objectives.objective import EncoderFacts, Loss, Objective
 from encoder.settings import Settings
 
 
@@ -66,7 +66,7 @@ class MpclSettings(Settings):
         return self
 
 
-class Candidates(NamedTuple):
+class SentencePool(NamedTuple):
     """Every sentence of the step, on all processes."""
 
     vectors: Tensor  # (all, dim) unit length
@@ -106,14 +106,14 @@ class Mpcl(Objective):
         hits = (everything.example[best] == everything.example[everything.first + anchors]).float().mean()
         return Loss(loss, {"contrastive": loss.detach(), "batch_p_at_1": hits})
 
-    def _gather(self, vectors: Tensor, batch: Batch) -> Candidates:
+    def _gather(self, vectors: Tensor, batch: Batch) -> SentencePool:
         rows, first = gather_ragged(vectors)
         keys = torch.stack([batch.text, batch.meaning], dim=1)
         example = batch.example.clone()
         if self.settings.hard_negatives:
             example[-batch.examples :] = -1  # a hard negative is of nobody's group
         example = torch.where(example < 0, example, example + rank() * batch.examples)
-        return Candidates(rows, gather_ragged(keys).rows, gather_ragged(example).rows, first)
+        return SentencePool(rows, gather_ragged(keys).rows, gather_ragged(example).rows, first)
 
     def _choose(self, batch: Batch, one_positive: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Anchor rows, and cells (number of the anchor, row in the batch) that are its positives."""
@@ -130,7 +130,7 @@ class Mpcl(Objective):
         return anchors, (rows[other], columns[other])
 
     def _forbidden(
-        self, anchors: Tensor, positives: tuple[Tensor, Tensor], batch: Batch, everything: Candidates
+        self, anchors: Tensor, positives: tuple[Tensor, Tensor], batch: Batch, everything: SentencePool
     ) -> Tensor:
         """The anchor itself, and whatever means the same without being one of its positives."""
         forbidden = torch.zeros(len(anchors), len(everything.vectors), dtype=torch.bool, device=anchors.device)
@@ -143,7 +143,7 @@ class Mpcl(Objective):
         forbidden[positives[0], everything.first + positives[1]] = False
         return forbidden
 
-    def _cells(self, positives: tuple[Tensor, Tensor], everything: Candidates, anchors: int) -> Tensor:
+    def _cells(self, positives: tuple[Tensor, Tensor], everything: SentencePool, anchors: int) -> Tensor:
         cells = torch.zeros(anchors, len(everything.vectors), dtype=torch.bool, device=positives[0].device)
         cells[positives[0], everything.first + positives[1]] = True
         return cells

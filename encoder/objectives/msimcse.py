@@ -19,8 +19,8 @@ from torch.nn import functional
 
 from encoder.batch import Batch, DataShape, repeat_batch
 from encoder.distributed import gather, rank
-from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import masked_logits, same_meaning, shared_keys
+from encoder.objectives.objective import EncoderFacts, Loss, Objective
 from encoder.settings import Settings
 from mining.errors import InputError
 

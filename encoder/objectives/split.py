@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder.batch import Batch, DataShape
-from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import contrastive_loss, in_float32
+from encoder.objectives.objective import EncoderFacts, Loss, Objective
 from encoder.settings import Settings
 
 

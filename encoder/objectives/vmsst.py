@@ -22,8 +22,8 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder.batch import Batch, DataShape, slice_tokens
 from encoder.models.transformer import TransformerSettings
-from encoder.objectives.base import EncoderFacts, Loss, Objective
 from encoder.objectives.contrastive import dot_product_loss, pair_keys
+from encoder.objectives.objective import EncoderFacts, Loss, Objective
 from encoder.objectives.vmsst_networks import (
     Decoder,
     Embeddings,

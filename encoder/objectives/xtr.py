@@ -39,14 +39,14 @@ class XtrHead(nn.Module):
         return self.norm(nn.functional.silu(self.connected(vectors)))
 
 
-class Candidates(NamedTuple):
+class ScoredVocabulary(NamedTuple):
     """The part of the vocabulary that is scored: row numbers and what to add to their logits."""
 
     ids: Tensor  # (candidates,) int64, sorted
     bias: Tensor  # (candidates,) float
 
 
-def sample_candidates(targets: Tensor, vocabulary: int, negatives: int) -> Candidates | None:
+def sample_candidates(targets: Tensor, vocabulary: int, negatives: int) -> ScoredVocabulary | None:
     """All tokens in `targets` and `negatives` others drawn uniformly; None when that is the whole vocabulary.
 
     The drawn ones stand for all tokens not in the batch, so log(others / drawn) is added to their logits: the sum in
@@ -62,10 +62,12 @@ def sample_candidates(targets: Tensor, vocabulary: int, negatives: int) -> Candi
     bias[drawn] = math.log(len(others) / negatives)
     present[drawn] = True
     ids = present.nonzero()[:, 0]
-    return Candidates(ids, bias[ids])
+    return ScoredVocabulary(ids, bias[ids])
 
 
-def reconstruction_loss(hidden: Tensor, output: Tensor, targets: TokenBatch, candidates: Candidates | None) -> Tensor:
+def reconstruction_loss(
+    hidden: Tensor, output: Tensor, targets: TokenBatch, candidates: ScoredVocabulary | None
+) -> Tensor:
     """Cross-entropy between each sentence's token distribution (equation 7) and the prediction, summed over rows.
 
     The distribution N_w / length is never written out: a token that occurs twice is simply gathered twice. A sentence

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from encoder.batch import Batch, slice_tokens
-from encoder.objectives.base import Loss, Objective
+from encoder.objectives.objective import Loss, Objective
 from encoder.tokens import TokenBatch
 
 Encode = Callable[[TokenBatch], Tensor]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from encoder.training.lazy_adam import LazyAdam
-from encoder.training.settings import OptimizerSettings
+from encoder.training.training_settings import OptimizerSettings
 from mining.errors import InputError
 
 

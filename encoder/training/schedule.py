@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from encoder.training.settings import LimitSettings, ScheduleSettings
+from encoder.training.training_settings import LimitSettings, ScheduleSettings
 
 
 class Position(NamedTuple):

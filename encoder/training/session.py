@@ -40,9 +40,9 @@ from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
-from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
-from encoder.training.trainer import Job, Observer, Result, Task, Trainer
+from encoder.training.trainer import Job, Observer, Trainer, TrainingResult, TrainingTask
+from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Validation, by_retrieval, by_similarity
 from mining.errors import InputError
 from mining.files import restore_folder
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
 
 
 class Trained(NamedTuple):
-    result: Result
+    result: TrainingResult
     folder: Path  # the checkpoint
     store: Store
     held_out: int
@@ -174,7 +174,7 @@ def _job(
     return Job(settings, model, tasks, validation, device, out / STATE_FILE, save_best, store.folder.name)
 
 
-def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> Task:
+def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> TrainingTask:
     objective, data = weighted.objective, settings.data
     examples = build_examples(
         objective.shape,
@@ -187,7 +187,7 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
     probabilities = mixture(examples.sources, [corpus.weight for corpus in data.corpora], data.temperature)
     processes = distributed.world_size()
     sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.random_seed, processes)
-    return Task(weighted.name, objective, weighted.weight, sampler)
+    return TrainingTask(weighted.name, objective, weighted.weight, sampler)
 
 
 def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> list[Weighted]:

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from encoder import distributed
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
-from encoder.objectives.base import Objective
+from encoder.objectives.objective import Objective
 from encoder.training.cache import Encode, backward
 from encoder.training.lazy_adam import clip_gradients
 from encoder.training.optimizers import make_optimizer, set_learning_rates
 from encoder.training.schedule import Position, learning_rate_factor, progress
-from encoder.training.settings import TrainSettings
 from encoder.training.state import load_state, read_facts, save_state
+from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Validation
 from mining.errors import InputError
 
@@ -42,7 +42,7 @@ class StepReport(NamedTuple):
     tokens: int
 
 
-class Result(NamedTuple):
+class TrainingResult(NamedTuple):
     position: Position
     best: float | None  # of the validation
     best_step: int
@@ -57,7 +57,7 @@ class Observer(Protocol):
     def warned(self, message: str) -> None: ...
 
 
-class Task(NamedTuple):
+class TrainingTask(NamedTuple):
     """One objective of a run with the examples that it learns from; `name` tells the parts of a mixture apart."""
 
     name: str
@@ -71,7 +71,7 @@ class Job(NamedTuple):
 
     settings: TrainSettings
     model: nn.Module
-    tasks: Sequence[Task]
+    tasks: Sequence[TrainingTask]
     validation: Validation | None
     device: torch.device
     state_path: Path
@@ -98,7 +98,7 @@ class Trainer:
         self._looked_at = 0  # tenth of the run in which objectives were last asked for warnings
         self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
 
-    def run(self) -> Result:
+    def run(self) -> TrainingResult:
         if self._job.state_path.exists():
             self._resume()
         started = self._now() - self._position.seconds
@@ -121,9 +121,9 @@ class Trainer:
                     saved_at = self._position.step
         if saved_at != self._position.step:
             self._save()
-        return Result(self._position, self._best, self._best_step, self._skipped, done < 1)
+        return TrainingResult(self._position, self._best, self._best_step, self._skipped, done < 1)
 
-    def _source(self, task: Task, state: SamplerState) -> Iterator[TrainingBatch]:
+    def _source(self, task: TrainingTask, state: SamplerState) -> Iterator[TrainingBatch]:
         settings = self._settings
         drawn = task.sampler.batches(state)
         here, processes = distributed.rank(), distributed.world_size()

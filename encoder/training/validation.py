@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from encoder.batch import Batch
 from encoder.data.preparation import Tokenizer
-from encoder.training.retrieval import encode_sorted, evaluate
+from encoder.training.heldout_retrieval import encode_sorted, evaluate
 from mining.errors import InputError
 from mining.files import iterate_lines
 

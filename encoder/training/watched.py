@@ -12,7 +12,7 @@ from rich.text import Text
 from encoder.distributed import launched_rank
 from encoder.training.observation import Quiet, RunLog
 from encoder.training.session import Trained, train
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 
 
 def train_watched(

@@ -10,11 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from mining.filters.base import PairFilter, TextPairs
 from mining.filters.identity import IdentityFilter
 from mining.filters.language import LanguageFilter
 from mining.filters.length import LengthFilter, LengthRatioFilter
 from mining.filters.numbers import NumberFilter
+from mining.filters.pair_filter import PairFilter, TextPairs
 from mining.filters.repetition import RepeatedTargetFilter
 from mining.filters.script import ScriptFilter
 from mining.pairs import conform

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs
+from mining.filters.pair_filter import PairFilter, TextPairs
 
 
 class IdentityFilter(PairFilter):

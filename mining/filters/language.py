@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs, base_language
+from mining.filters.pair_filter import PairFilter, TextPairs, base_language
 from mining.language_id import LIKELY, is_known, language_probabilities
 
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs, base_language
 from mining.filters.characters import count_characters
+from mining.filters.pair_filter import PairFilter, TextPairs, base_language
 
 # Languages written in characters that stand for syllables or words, and how many letters one is worth.
 DENSE = {"zh": 3.0, "yue": 3.0, "wuu": 3.0, "ja": 2.3, "ko": 2.0}

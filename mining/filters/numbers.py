@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs
 from mining.filters.characters import count_characters
+from mining.filters.pair_filter import PairFilter, TextPairs
 
 # 1,000 and 1.000 and 1 000 (with any of four spaces) and 1'000 are one number.
 _NUMBER = re.compile("[0-9]+(?:[.,'\u2019 \u00a0\u2009\u202f][0-9]{3}(?![0-9]))*")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs
+from mining.filters.pair_filter import PairFilter, TextPairs
 
 
 class RepeatedTargetFilter(PairFilter):

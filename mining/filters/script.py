@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mining.filters.base import PairFilter, TextPairs, base_language
 from mining.filters.characters import count_characters
 from mining.filters.length import DENSE
+from mining.filters.pair_filter import PairFilter, TextPairs, base_language
 
 _LATIN = (
     "af az br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl ha hr ht hu id ig is it jv ku la lb lt "

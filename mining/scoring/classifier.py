@@ -73,7 +73,7 @@ class Scaling(NamedTuple):
         return (self.slope * raw + self.intercept).astype(np.float32)
 
 
-class Head(NamedTuple):
+class TreeHead(NamedTuple):
     """The trees of one use, and the scaling of their scores."""
 
     booster: lightgbm.Booster
@@ -84,7 +84,7 @@ class Head(NamedTuple):
 class PairClassifier:
     """Trees for both uses, and how word vectors of its encoder are made smaller."""
 
-    heads: dict[Use, Head]
+    heads: dict[Use, TreeHead]
     projection: NDArray[np.float32]  # (encoder dim, word dim)
     encoder: str  # the fingerprint of the encoder whose vectors it was trained on
     about: dict[str, object]  # how it was trained and what it reached
@@ -174,7 +174,7 @@ def load_classifier(folder: str) -> PairClassifier:
                 raise InputError(f"{folder}/{name}: not the file that {ABOUT} names; train the classifier again")
         projection = np.load(io.BytesIO(contents[PROJECTION]), allow_pickle=False).astype(np.float32)
         heads = {
-            Use(use): Head(lightgbm.Booster(model_str=contents[_trees(use)].decode()), Scaling(*numbers))
+            Use(use): TreeHead(lightgbm.Booster(model_str=contents[_trees(use)].decode()), Scaling(*numbers))
             for use, numbers in about["scaling"].items()
         }
     except FileNotFoundError as error:
@@ -189,7 +189,7 @@ def _read(url: str) -> bytes:
         return bytes(stream.read())
 
 
-class Examples(NamedTuple):
+class TaskExamples(NamedTuple):
     """Labelled pairs of one training task; given pairs have a source and a target of their own each."""
 
     use: Use
@@ -199,7 +199,7 @@ class Examples(NamedTuple):
     source: NDArray[np.int64]
     target: NDArray[np.int64]
 
-    def take(self, rows: NDArray[np.bool_]) -> Examples:
+    def take(self, rows: NDArray[np.bool_]) -> TaskExamples:
         return self._replace(**{name: getattr(self, name)[rows] for name in self._fields[1:]})
 
     def matched(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -210,7 +210,7 @@ class Examples(NamedTuple):
         return kept[self.usable[kept]]
 
 
-def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threads: int = 0) -> lightgbm.Booster:
+def fit_trees(tasks: Sequence[TaskExamples], rounds: int = 300, seed: int = 0, threads: int = 0) -> lightgbm.Booster:
     """Trees over the usable examples of all tasks together, each task with the same weight."""
     import lightgbm
 
@@ -228,12 +228,12 @@ def fit_trees(tasks: Sequence[Examples], rounds: int = 300, seed: int = 0, threa
     return lightgbm.train(parameters, data, num_boost_round=rounds)
 
 
-def _drawn(task: Examples, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _drawn(task: TaskExamples, rng: np.random.Generator) -> NDArray[np.bool_]:
     """All right pairs, and of the many wrong candidates of a mining task a part that stands for all of them."""
     return task.labels | (rng.random(len(task.labels)) < (_NEGATIVES if task.use == Use.mining else 1.0))
 
 
-def fit_head(tasks: Sequence[Examples], use: Use, rounds: int, seed: int = 0, threads: int = 0) -> Head:
+def fit_head(tasks: Sequence[TaskExamples], use: Use, rounds: int, seed: int = 0, threads: int = 0) -> TreeHead:
     """Trees of the tasks of one use, calibrated on what trees of the other folds say of each."""
     chosen = [task for task in tasks if task.use == use]
     scores = [np.empty(len(task.labels)) for task in chosen]
@@ -243,17 +243,17 @@ def fit_head(tasks: Sequence[Examples], use: Use, rounds: int, seed: int = 0, th
         booster = fit_trees([task for task in others if len(task.labels)], rounds, seed, threads)
         for task, numbers, found in zip(chosen, folds, scores, strict=True):
             found[numbers == fold] = raw_scores(booster, task.features[numbers == fold], use, threads)
-    return Head(fit_trees(chosen, rounds, seed, threads), fit_scaling(chosen, scores))
+    return TreeHead(fit_trees(chosen, rounds, seed, threads), fit_scaling(chosen, scores))
 
 
-def _folds(tasks: Sequence[Examples], rng: np.random.Generator) -> list[NDArray[np.int64]]:
+def _folds(tasks: Sequence[TaskExamples], rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """The fold of every example: that of its task, where there are tasks enough."""
     if len(tasks) >= 2 * _FOLDS:
         return [np.full(len(task.labels), number % _FOLDS) for number, task in enumerate(tasks)]
     return [rng.integers(_FOLDS, size=len(task.labels)) for task in tasks]
 
 
-def fit_scaling(tasks: Sequence[Examples], scores: Sequence[NDArray[np.float64]]) -> Scaling:
+def fit_scaling(tasks: Sequence[TaskExamples], scores: Sequence[NDArray[np.float64]]) -> Scaling:
     """Platt's scaling that explains the labels of all tasks, each with its own share of right pairs.
 
     A pair labelled as wrong may be a translation that nobody knew of, in some corpora one in ten: how many are is a

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.retrieval import BACKWARD, FORWARD, Edges
 from mining.scoring import graph_features, lexicon, maxsim, surface
 from mining.scoring.lexicon import Lexicon
@@ -53,7 +53,7 @@ def text_side(texts: pa.Array, words: Words, vectors: NDArray[np.float32]) -> Te
 
 
 def pair_features(
-    graph: Graph,
+    graph: KnnGraph,
     edges: Edges,
     source: TextSide,
     target: TextSide,

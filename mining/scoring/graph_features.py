@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mining.margin import Margin, margin_scores
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import KnnGraph, Neighbours
 from mining.top_k import MISSING
 
 NAMES = (
@@ -28,7 +28,7 @@ NAMES = (
 
 
 def graph_features(
-    graph: Graph, source: NDArray[np.int64], target: NDArray[np.int64], cosines: NDArray[np.float32]
+    graph: KnnGraph, source: NDArray[np.int64], target: NDArray[np.int64], cosines: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """(pairs, `NAMES`) of pairs of rows, which need not be edges of the graph.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.retrieval import Edges, candidates
 from mining.scoring.noise import Noise, NoiseMaker
 from mining.top_k import MISSING
@@ -75,7 +75,7 @@ def mining_task(bitext: Bitext, shared: float, rng: np.random.Generator) -> Mini
     return MiningTask(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
 
 
-def label_candidates(task: MiningTask, graph: Graph) -> tuple[Edges, NDArray[np.bool_], NDArray[np.bool_]]:
+def label_candidates(task: MiningTask, graph: KnnGraph) -> tuple[Edges, NDArray[np.bool_], NDArray[np.bool_]]:
     """The candidate edges, which are translations, and which may be used for training.
 
     A wrong edge nearly as similar as the translation of one of its ends (above `NEAR` of it) is left out: it may be a
@@ -91,7 +91,7 @@ def label_candidates(task: MiningTask, graph: Graph) -> tuple[Edges, NDArray[np.
     return edges, right, right | (edges.cosines <= NEAR * bound)
 
 
-def cleaning_task(bitext: Bitext, noisy: float, graph: Graph, rng: np.random.Generator) -> CleaningTask:
+def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph, rng: np.random.Generator) -> CleaningTask:
     """Given pairs, a share of them with a noisy target; `graph` is that of the clean bitext, for misalignments."""
     names = [*(kind for kind, _ in _NOISES), "neighbour", "random", "copied"]
     chances = np.array([*(chance for _, chance in _NOISES), _NEIGHBOUR, _RANDOM, _COPIED])
@@ -120,7 +120,7 @@ def cleaning_task(bitext: Bitext, noisy: float, graph: Graph, rng: np.random.Gen
     return CleaningTask(source, target, right, kinds)
 
 
-def _neighbour(graph: Graph, row: int, groups: NDArray[np.int64]) -> int | None:
+def _neighbour(graph: KnnGraph, row: int, groups: NDArray[np.int64]) -> int | None:
     """The nearest wrong target of a source that is not suspiciously near."""
     ids, scores = graph.forward.ids[row], graph.forward.scores[row]
     own = scores[ids == row]

@@ -10,14 +10,14 @@ import pyarrow as pa
 from mining.files import atomic_text
 from mining.filters import FilterSettings
 from mining.pairs import SCHEMA, rebatch
+from pipelines.align.align_job import AlignResult
 from pipelines.align.align_settings import AlignSettings
-from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignResult
+from pipelines.align.documents import Corpus, DocumentText
 from pipelines.datasets.manifest import join
 from pipelines.embed.embed_settings import default_encoder
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.text_job import mine_corpora
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from mining.alignment_formats import LinkGroup, write_links, write_xces
 from mining.files import atomic_text
 from mining.pairs import SCHEMA, rebatch
-from pipelines.align.corpora import DocumentText
-from pipelines.align.job import AlignResult, DocumentPair, Unmatched
+from pipelines.align.align_job import AlignResult, DocumentPair, Unmatched
+from pipelines.align.documents import DocumentText
 
 ALIGNED = "a"  # in the column `directions` of pairs, where mined ones have f and b
 _NO_SPACES = frozenset({"zh", "ja", "yue", "wuu", "th", "lo", "km", "my", "bo", "dz"})

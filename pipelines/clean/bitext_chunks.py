@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from mining.errors import InputError
 from mining.files import open_binary
 from mining.pair_formats import Format
-from pipelines.clean.bitext_rows import TEXTS, BitextSettings, Row, as_row, read_rows
+from pipelines.clean.bitext_rows import TEXTS, BitextRow, BitextSettings, as_row, read_rows
 from pipelines.clean.repeated_pairs import RepeatedPairs
 
 CHUNK = 8192  # rows: their graph is a second's work, and neighbours enough for a margin
@@ -40,7 +40,7 @@ def read_chunks(settings: BitextSettings, size: int = CHUNK) -> Iterator[pa.Tabl
         line += len(rows)
 
 
-def _blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[Row], pa.StructArray | None]]:
+def _blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[BitextRow], pa.StructArray | None]]:
     """At most `size` rows, and where the bitext is a table of its own also that part of it."""
     if settings.kind == Format.PARQUET:
         yield from _parquet_blocks(settings, size)
@@ -50,7 +50,7 @@ def _blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[Row], pa
         yield block, None
 
 
-def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[Row], pa.StructArray]]:
+def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[BitextRow], pa.StructArray]]:
     try:
         with open_binary(settings.path) as stream:
             file = pq.ParquetFile(stream)

@@ -42,7 +42,7 @@ class BitextSettings(Settings):
         return [self.path]
 
 
-class Row(NamedTuple):
+class BitextRow(NamedTuple):
     """One row; without a reason it is a pair."""
 
     source: str | None
@@ -51,23 +51,23 @@ class Row(NamedTuple):
     reason: str | None = None
 
 
-def read_rows(settings: BitextSettings) -> Iterator[Row]:
+def read_rows(settings: BitextSettings) -> Iterator[BitextRow]:
     """The rows of a format that is text; Parquet has blocks of them (`bitext_chunks`)."""
     ways = {Format.TSV: _tsv, Format.JSONL: _jsonl, Format.MOSES: _moses, Format.TMX: _tmx}
     return ways[settings.kind](settings)
 
 
-def _tsv(settings: BitextSettings) -> Iterator[Row]:
+def _tsv(settings: BitextSettings) -> Iterator[BitextRow]:
     width = places = None
     for line in readable_lines(settings.path):
         if line is None:
-            yield Row(None, None, None, "not UTF-8")
+            yield BitextRow(None, None, None, "not UTF-8")
             continue
         cells = line.split("\t")
         if width is None or places is None:
             width, places = len(cells), _places(settings, cells)
         if len(cells) != width:
-            yield Row(None, None, line, "columns")
+            yield BitextRow(None, None, line, "columns")
         else:
             yield as_row(cells[places[0]], cells[places[1]], line)
 
@@ -97,22 +97,22 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _jsonl(settings: BitextSettings) -> Iterator[Row]:
+def _jsonl(settings: BitextSettings) -> Iterator[BitextRow]:
     names = settings.columns or TEXTS
     for line in readable_lines(settings.path):
         if line is None:
-            yield Row(None, None, None, "not UTF-8")
+            yield BitextRow(None, None, None, "not UTF-8")
             continue
         try:
             entry: Any = json.loads(line)
         except ValueError:
-            yield Row(None, None, line, "not JSON")
+            yield BitextRow(None, None, line, "not JSON")
             continue
         texts = [entry.get(name) if isinstance(entry, dict) else None for name in names]
         yield as_row(texts[0], texts[1], line)
 
 
-def _moses(settings: BitextSettings) -> Iterator[Row]:
+def _moses(settings: BitextSettings) -> Iterator[BitextRow]:
     if not settings.src_lang or not settings.tgt_lang:
         raise InputError(f"{settings.path}: a Moses pair needs both languages (--src-lang and --tgt-lang)")
     end = object()
@@ -120,9 +120,9 @@ def _moses(settings: BitextSettings) -> Iterator[Row]:
     sides = (readable_lines(url) for url in files(settings.path, settings.src_lang, settings.tgt_lang))
     for source, target in zip_longest(*sides, fillvalue=end):
         if source is end or target is end:
-            yield Row(None, None, None, "other side missing")
+            yield BitextRow(None, None, None, "other side missing")
         elif source is None or target is None:
-            yield Row(None, None, None, "not UTF-8")
+            yield BitextRow(None, None, None, "not UTF-8")
         else:
             yield as_row(source, target, None)
 
@@ -147,13 +147,13 @@ def _zipped(path: str, src_lang: str, tgt_lang: str) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _tmx(settings: BitextSettings) -> Iterator[Row]:
+def _tmx(settings: BitextSettings) -> Iterator[BitextRow]:
     """A unit is a row, and its XML the record, so that properties and notes of other tools stay with it."""
     for unit, variants in iterate_units(settings.path):
         source, target = pick_variant(variants, settings.src_lang, 0), pick_variant(variants, settings.tgt_lang, 1)
         record = _as_xml(unit)
         if source is None or target is None:
-            yield Row(None, None, record, "language missing")
+            yield BitextRow(None, None, record, "language missing")
         else:
             yield as_row(source.text, target.text, record)
 
@@ -166,14 +166,14 @@ def _as_xml(unit: ElementTree.Element) -> str:
     return " ".join(ElementTree.tostring(unit, encoding="unicode").splitlines())
 
 
-def as_row(source: Any, target: Any, record: str | None = None) -> Row:
+def as_row(source: Any, target: Any, record: str | None = None) -> BitextRow:
     """A pair, or the reason why these are none."""
     if not isinstance(source, str) or not isinstance(target, str):
-        return Row(None, None, record, "no text")
+        return BitextRow(None, None, record, "no text")
     if not source.strip() or not target.strip():
-        return Row(source, target, record, "empty")
+        return BitextRow(source, target, record, "empty")
     try:
         source.encode(), target.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
-        return Row(None, None, None, "not UTF-8")
-    return Row(source.strip(), target.strip(), record)
+        return BitextRow(None, None, None, "not UTF-8")
+    return BitextRow(source.strip(), target.strip(), record)

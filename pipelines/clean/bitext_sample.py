@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder.data.corpora import DataSettings, find_files
-from encoder.data.readers import Group, read_groups
+from encoder.data.parallel_readers import Group, read_groups
 from encoder.languages import canonical
 from mining.errors import InputError
 from mining.scoring.tasks import Bitext
@@ -33,7 +33,7 @@ class Reservoir:
             self.pairs[place] = pair
 
 
-class Sample(NamedTuple):
+class BitextSample(NamedTuple):
     """Bitext of two languages: of all files together, and of one of them, where rivals are harder to tell."""
 
     mixed: Bitext
@@ -46,7 +46,7 @@ class Sample(NamedTuple):
 
 def sample_bitexts(
     data: DataSettings, wanted: Sequence[str] | None, size: int, rng: np.random.Generator, fewest: int = FEWEST_PAIRS
-) -> list[Sample]:
+) -> list[BitextSample]:
     """At most `size` pairs of each wanted pair of languages, such as `de-en`; of every language with English if None.
 
     A pair of languages with less than `fewest` is left out where nobody asked for it.
@@ -69,7 +69,7 @@ def sample_bitexts(
         reservoirs = list(files.values())
         mixed = _even(langs, reservoirs, size, rng)
         if len(mixed) >= fewest:
-            samples.append(Sample(mixed, _single(langs, reservoirs, rng)))
+            samples.append(BitextSample(mixed, _single(langs, reservoirs, rng)))
         elif named is not None:
             name = "-".join(langs)
             raise InputError(f"{name}: {len(mixed)} pairs in the data, but {fewest} of them are needed")

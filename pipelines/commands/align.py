@@ -18,7 +18,7 @@ from pipelines.runners.quiet import quiet_beam
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pipelines.align.job import AlignResult
+    from pipelines.align.align_job import AlignResult
 
 MAX_CHARS = 10_000
 OPTIONS = {
@@ -83,8 +83,8 @@ def command(
     """
     quiet_beam()
     from mining.errors import InputError
-    from pipelines.align.corpora import document_files
-    from pipelines.align.job import align_documents
+    from pipelines.align.align_job import align_documents
+    from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
     from pipelines.mine.pair_export import written_files
@@ -138,7 +138,7 @@ class Outputs(NamedTuple):
 
     def write(self, result: AlignResult) -> None:
         from pipelines.align import outputs
-        from pipelines.align.page import write_page
+        from pipelines.align.alignment_page import write_page
 
         if self.documents:
             outputs.write_documents(self.documents, result.pairs)
@@ -176,7 +176,7 @@ def _write_pairs(out: str, batches: list[pa.Table], pair_format: str | None, lan
 
 
 def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:
-    from pipelines.align.page import kinds
+    from pipelines.align.alignment_page import kinds
 
     reasons = Counter(row.reason.split(":")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped

@@ -28,7 +28,7 @@ def command(
     from rich.console import Console
 
     from mining.locks import held_folder
-    from pipelines.demo.plan import FULL, QUICK
+    from pipelines.demo.demo_plan import FULL, QUICK
     from pipelines.demo.walk import walk, write_demo_text
 
     plan, folder = QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo")

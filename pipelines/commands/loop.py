@@ -38,7 +38,7 @@ def command(
     from pipelines.commands.places import require_folder
     from pipelines.loop.engine import run_loop
     from pipelines.loop.loop_settings import LoopSettings
-    from pipelines.loop.table import table, write_table
+    from pipelines.loop.round_table import table, write_table
     from pipelines.report import write_report
     from pipelines.runners.console_table import show_table
     from pipelines.runners.runner import load_runner

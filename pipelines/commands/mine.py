@@ -109,10 +109,10 @@ def command(
     from pipelines.commands.mine_summary import summarise, summary
     from pipelines.commands.places import check_places, require_folder
     from pipelines.commands.standard_streams import STANDARD, copy_to_output, keep_input, require_one_input
-    from pipelines.mine.job import mine_corpora
     from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
     from pipelines.mine.pair_export import export_pairs
     from pipelines.mine.pair_stage import pair_batches
+    from pipelines.mine.text_job import mine_corpora
     from pipelines.runners.runner import load_runner, require_reachable
 
     scratch = TemporaryDirectory(prefix="twinlode-mine-")  # for what `-` stands for

@@ -29,7 +29,7 @@ def command(
     train ...
     """
     from encoder.settings import load_settings
-    from encoder.training.settings import TrainSettings
+    from encoder.training.training_settings import TrainSettings
     from encoder.training.watched import train_watched
     from pipelines.commands.places import require_folder
 

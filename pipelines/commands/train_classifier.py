@@ -30,7 +30,7 @@ def command(
     from mining.errors import InputError
     from mining.files import require_writable
     from mining.scoring.classifier import ABOUT, FOLDER, Use
-    from pipelines.clean.training import ClassifierSettings, train_classifier
+    from pipelines.clean.classifier_training import ClassifierSettings, train_classifier
     from pipelines.commands.mine import show
 
     settings = load_settings(ClassifierSettings, config, set_ or [])

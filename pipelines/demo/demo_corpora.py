@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mining.errors import InputError
 from mining.files import atomic_text
-from pipelines.demo.catalogs import Pair
+from pipelines.demo.archived_catalogs import Pair
 from pipelines.demo.messages import identity
 from pipelines.runners.console_table import show_table
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from pipelines.demo.demo_corpora import DemoCorpora
-from pipelines.demo.plan import Plan
+from pipelines.demo.demo_plan import Plan
 
 
 class Place(NamedTuple):

@@ -9,8 +9,8 @@ from multiprocessing import get_context
 from mining.errors import InputError
 from mining.threads import core_count
 from pipelines.datasets.manifest import Dataset
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings
+from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.quiet import start_quiet_worker
 
 

@@ -18,7 +18,7 @@ from pipelines.mine.pair_stage import pair_batches
 from pipelines.runners.console_table import show_table
 
 
-class Sample(NamedTuple):
+class ExamplePair(NamedTuple):
     """A mined pair to look at."""
 
     score: float
@@ -27,27 +27,27 @@ class Sample(NamedTuple):
     true: bool
 
 
-class Score(NamedTuple):
+class MineScore(NamedTuple):
     """How the mine of one language went."""
 
     corpora: DemoCorpora
     pairs: Dataset
     metrics: PairMetrics
-    samples: list[Sample]
+    samples: list[ExamplePair]
 
 
-def score(corpora: DemoCorpora, pairs: Dataset, samples: int) -> Score:
+def score(corpora: DemoCorpora, pairs: Dataset, samples: int) -> MineScore:
     """Precision, recall and F1 of mined pairs, with some of them evenly down the ranking."""
     table = pa.concat_tables(list(pair_batches(pairs)))
     found = np.array([table["src_text"].to_pylist(), table["tgt_text"].to_pylist()], dtype=object).T.reshape(-1, 2)
     gold = np.array([line.split("\t") for line in read_lines(str(corpora.gold))], dtype=object)
     true = is_gold(found, gold)
     rows = np.unique(np.linspace(0, len(found) - 1, samples).astype(int)).tolist() if len(found) else []
-    chosen = [Sample(table["score"][i].as_py(), str(found[i, 0]), str(found[i, 1]), bool(true[i])) for i in rows]
-    return Score(corpora, pairs, pair_metrics(found, gold), chosen)
+    chosen = [ExamplePair(table["score"][i].as_py(), str(found[i, 0]), str(found[i, 1]), bool(true[i])) for i in rows]
+    return MineScore(corpora, pairs, pair_metrics(found, gold), chosen)
 
 
-def show_scores(scores: Sequence[Score], console: Console) -> None:
+def show_scores(scores: Sequence[MineScore], console: Console) -> None:
     """A line for each language, and their means."""
     lines = [["", "English", "other", "true pairs", "mined", "right", "precision", "recall", "F1"]]
     for language in scores:
@@ -60,7 +60,7 @@ def show_scores(scores: Sequence[Score], console: Console) -> None:
     show_table(lines, console, "mined pairs against the true alignment", end=1)
 
 
-def show_before_and_after(before: Sequence[Score], after: Sequence[Score], console: Console) -> None:
+def show_before_and_after(before: Sequence[MineScore], after: Sequence[MineScore], console: Console) -> None:
     """Both mines of each language beside each other; a language that only one of them could mine is left out."""
     first = {score.corpora.language: score.metrics for score in before}
     second = {score.corpora.language: score.metrics for score in after if score.corpora.language in first}
@@ -79,7 +79,7 @@ def _shares(then: Sequence[float], now: Sequence[float]) -> list[str]:
     return [f"{100 * a:.1f} → {100 * b:.1f}" for a, b in zip(then[:3], now[:3], strict=True)]
 
 
-def show_samples(scores: Sequence[Score], console: Console) -> None:
+def show_samples(scores: Sequence[MineScore], console: Console) -> None:
     """Sample pairs, those that are not in the true alignment marked."""
     for language in scores:
         console.print(f"\nen-{language.corpora.language}", style="bold")

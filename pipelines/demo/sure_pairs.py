@@ -12,14 +12,14 @@ from mining.pairs import SCHEMA, conform
 from pipelines.datasets.manifest import Dataset
 from pipelines.demo.demo_corpora import write_text
 from pipelines.demo.hand import Place
-from pipelines.demo.scores import Score
+from pipelines.demo.scores import MineScore
 from pipelines.loop.loop_settings import SelectionSettings
 from pipelines.loop.pair_selection import Known, select_pairs
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.score_curve import ScoreCurve
 
 
-def write_sure_pairs(place: Place, scores: Sequence[Score], precision: float) -> list[Path]:
+def write_sure_pairs(place: Place, scores: Sequence[MineScore], precision: float) -> list[Path]:
     """The pairs to learn from: those that score highest, so many that `precision` of them are right by the estimate.
 
     The loop's rules choose among them. Files are `english TAB other`, with none where there are no pairs.

@@ -12,16 +12,16 @@ from rich.progress import track
 
 from encoder import default
 from encoder.settings import load_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from encoder.training.watched import train_watched
 from mining.errors import InputError
-from pipelines.demo.catalogs import Pair, read_pairs
+from pipelines.demo.archived_catalogs import Pair, read_pairs
 from pipelines.demo.demo_corpora import DemoCorpora, show_corpora, write_corpora, write_text
+from pipelines.demo.demo_plan import Plan, training_settings
 from pipelines.demo.hand import Place, mine_command, say, show_commands, train_command
 from pipelines.demo.packages import Package, cache_folder, fetch
 from pipelines.demo.parallel_mines import mine_all
-from pipelines.demo.plan import Plan, training_settings
-from pipelines.demo.scores import Score, score, show_before_and_after, show_samples, show_scores
+from pipelines.demo.scores import MineScore, score, show_before_and_after, show_samples, show_scores
 from pipelines.demo.sure_pairs import write_sure_pairs
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_export import export_pairs
@@ -31,7 +31,7 @@ from pipelines.report import write_report
 _SAMPLES = 4
 
 
-def walk(plan: Plan, folder: Path, console: Console) -> list[Score]:
+def walk(plan: Plan, folder: Path, console: Console) -> list[MineScore]:
     """Everything, from packages to scores; what an earlier run left complete in `folder` is not made again."""
     place, began = Place(folder), time.monotonic()
     corpora = write_demo_text(plan, folder, console)
@@ -82,7 +82,7 @@ def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[DemoCorp
     return corpora
 
 
-def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[Score]:
+def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[MineScore]:
     _heading(console, "2. Mine")
     console.print(
         f"With the encoder that comes with twinlode, {default.card().name}, at once. For each language, on Beam's "
@@ -98,7 +98,7 @@ def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], cons
     return scores
 
 
-def _learn(plan: Plan, place: Place, scores: Sequence[Score], console: Console) -> None:
+def _learn(plan: Plan, place: Place, scores: Sequence[MineScore], console: Console) -> None:
     _heading(console, "4. What training on your own text adds")
     console.print(
         "The default encoder has seen little of the language of menus and messages. It learns on from the known "
@@ -126,7 +126,7 @@ def _learn(plan: Plan, place: Place, scores: Sequence[Score], console: Console) 
     )
 
 
-def _mine(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[Score]:
+def _mine(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[MineScore]:
     scores = []
     refused = ""
     mined = mine_all([job_settings(plan, place, side) for side in corpora])

@@ -21,7 +21,7 @@ MOST_DEAD = 0.01  # of a shard; a single dead sentence is always let pass
 _FINITE_ROWS = 4096
 
 
-class Embedded(NamedTuple):
+class EmbeddedRows(NamedTuple):
     """The vectors of `rows` of a table, and for each other row the reason why it has none."""
 
     rows: np.ndarray
@@ -30,7 +30,7 @@ class Embedded(NamedTuple):
     lengths: np.ndarray  # tokens of every row, zero where unknown
 
 
-def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
+def embed_table(encoder: Encoder, table: pa.Table) -> EmbeddedRows:
     """Vectors of the sentences of a shard; one bad sentence costs itself and no other."""
     tokens = _tokens(encoder, table)
     reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(tokens.lengths == 0).tolist(), NO_TOKENS)
@@ -43,7 +43,7 @@ def embed_table(encoder: Encoder, table: pa.Table) -> Embedded:
     if not good.all():
         reasons |= dict.fromkeys(rows[~good].tolist(), NOT_FINITE)
         rows, vectors = rows[good], vectors[good]
-    return Embedded(rows, vectors, reasons, tokens.lengths)
+    return EmbeddedRows(rows, vectors, reasons, tokens.lengths)
 
 
 def encode_within_memory(encoder: Encoder, tokens: Tokens) -> np.ndarray:
@@ -87,7 +87,7 @@ def _is_of_device(error: Exception, encoder: Encoder) -> bool:
     return isinstance(error, RuntimeError) and encoder.device.type != "cpu"  # libraries on a GPU raise nothing finer
 
 
-def require_few_dead(sentences: Shard, embedded: Embedded) -> None:
+def require_few_dead(sentences: Shard, embedded: EmbeddedRows) -> None:
     """Refuse a shard of which more than a hundredth failed: that is no bad sentence, but a bad encoder or machine."""
     failed = Counter(reason for reason in embedded.reasons.values() if reason != NO_TOKENS)
     rows = len(embedded.lengths)

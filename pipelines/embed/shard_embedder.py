@@ -21,7 +21,7 @@ from pipelines.datasets.manifest import Shard, fingerprint, join
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work, is_complete
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead
+from pipelines.embed.sentence_vectors import EmbeddedRows, embed_table, require_few_dead
 from pipelines.embed.vector_shards import EncoderIdentity, write_vector_shard
 from pipelines.runners.runner import Runner, is_cluster
 
@@ -95,7 +95,7 @@ class ShardEmbedder:
         return shard, _counts(embedded, self._encoder)
 
 
-def _counts(embedded: Embedded, encoder: Encoder) -> dict[str, int]:
+def _counts(embedded: EmbeddedRows, encoder: Encoder) -> dict[str, int]:
     tokens = int(embedded.lengths.sum())
     counts = {"sentences": len(embedded.rows), "dead": len(embedded.reasons), "tokens": tokens}
     if isinstance(encoder.model, Bag):  # sums ragged rows and pads nothing

@@ -9,8 +9,8 @@ import numpy as np
 
 from mining.errors import InputError
 from mining.files import iterate_lines
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain, require_aligned
 from pipelines.evaluation.comparable import Comparable
-from pipelines.evaluation.data import DataFolder, Texts, plain, require_aligned
 
 
 class Queries(NamedTuple):

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from encoder.settings import Settings
 from mining.knn import knn_graph
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.vectors import from_array
-from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.samples import Average, Sample
+from pipelines.evaluation.benchmark_files import DataFolder
+from pipelines.evaluation.samples import Average, TestItems
 from pipelines.evaluation.sources import VectorSource
 
 
@@ -28,7 +28,7 @@ class Score:
     dataset: str
     metric: str
     value: float
-    sample: Sample | Average | None = None
+    sample: TestItems | Average | None = None
     deviation: float | None = None  # standard deviation over seeds
     headline: bool = False
 
@@ -76,7 +76,7 @@ class HowDone:
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchmarkResult:
     benchmark: str
     outcome: Outcome
     how: HowDone
@@ -97,7 +97,7 @@ class Benchmark(Settings):
         return self.title or str(getattr(self, "benchmark", ""))
 
 
-def evaluate(benchmark: Benchmark, source: VectorSource, root: Path = Path()) -> Result:
+def evaluate(benchmark: Benchmark, source: VectorSource, root: Path = Path()) -> BenchmarkResult:
     """Run one benchmark and write down how it was done."""
     begin = time.perf_counter()
     inside = PurePosixPath(benchmark.data).as_posix()
@@ -113,10 +113,10 @@ def evaluate(benchmark: Benchmark, source: VectorSource, root: Path = Path()) ->
         data_hash=data.digest(),
         seconds=time.perf_counter() - begin,
     )
-    return Result(benchmark.label, outcome, how)
+    return BenchmarkResult(benchmark.label, outcome, how)
 
 
-def graph_of(source: np.ndarray, target: np.ndarray, k: int) -> Graph:
+def graph_of(source: np.ndarray, target: np.ndarray, k: int) -> KnnGraph:
     """The exact cosine neighbours of two arrays of vectors, both ways."""
     return knn_graph(from_array(source, "the source vectors"), from_array(target, "the target vectors"), k)
 

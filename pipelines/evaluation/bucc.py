@@ -14,10 +14,11 @@ from mining.calibration import Calibration, by_rank
 from mining.errors import InputError, UnreachablePrecision
 from mining.margin import Margin
 from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.threshold import tune_on_gold
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.calibrated import (
     Planting,
     best_threshold,
@@ -27,8 +28,7 @@ from pipelines.evaluation.calibrated import (
     shipped_planting,
 )
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
-from pipelines.evaluation.data import DataFolder, Texts
-from pipelines.evaluation.samples import Sample, Statistic, f1_percent, precision_percent
+from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
@@ -203,7 +203,7 @@ class Bucc(Benchmark):
         return {way: Mined.of(self._edges(graph, *sides, source, data, way), corpora) for way in ways}
 
     def _edges(
-        self, graph: Graph, left: Texts, right: Texts, source: VectorSource, data: DataFolder, way: Way
+        self, graph: KnnGraph, left: Texts, right: Texts, source: VectorSource, data: DataFolder, way: Way
     ) -> Edges:
         """The pairs of a graph by one way to mine."""
         if way != RESCORED:
@@ -245,7 +245,7 @@ def _score(
     headline: bool,
     statistic: Statistic = f1_percent,
 ) -> Score:
-    sample = Sample(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), statistic)
+    sample = TestItems(_folded(pair_counts(mined.edges, threshold, test.gold, len(test.source))), statistic)
     return Score(f"{test.pair} {' '.join(way)}", metric, sample.value(), sample, headline=headline)
 
 

@@ -11,16 +11,16 @@ import numpy as np
 from encoder import default
 from mining.calibration import Calibration, calibrate
 from mining.errors import InputError
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.probes import plant_vectors
 from mining.retrieval import Edges
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
+from pipelines.evaluation.benchmark_files import COMPRESSIONS, Texts
 from pipelines.evaluation.comparable import Comparable
-from pipelines.evaluation.data import COMPRESSIONS, Texts
 from pipelines.evaluation.sources import VectorSource
 
-Miner = Callable[[Graph, Texts, Texts], Edges]  # the pairs of a graph over these texts
+Miner = Callable[[KnnGraph, Texts, Texts], Edges]  # the pairs of a graph over these texts
 
 
 class Seed(NamedTuple):

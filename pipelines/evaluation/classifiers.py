@@ -14,7 +14,7 @@ FEW, DRAWS = 8, 10  # texts a label and experiments of MTEB
 _MTEB_SEED = 42
 
 
-class Examples(NamedTuple):
+class LabelledVectors(NamedTuple):
     vectors: np.ndarray  # (examples, dim) float32
     labels: np.ndarray  # (examples,) int64
 
@@ -29,7 +29,9 @@ class MlpSettings(NamedTuple):
     epochs: int = 100
 
 
-def train_mlp(train: Examples, dev: Examples, classes: int, settings: MlpSettings, seed: int) -> nn.Module:
+def train_mlp(
+    train: LabelledVectors, dev: LabelledVectors, classes: int, settings: MlpSettings, seed: int
+) -> nn.Module:
     """The network of the epoch that is best on `dev` (the first on ties); the same seed gives the same network."""
     generator = torch.Generator().manual_seed(seed)
     network = _mlp(train.vectors.shape[1], classes, settings, generator)
@@ -50,7 +52,7 @@ def train_mlp(train: Examples, dev: Examples, classes: int, settings: MlpSetting
     return network
 
 
-def few_shot_predictions(train: Examples, vectors: np.ndarray) -> np.ndarray:
+def few_shot_predictions(train: LabelledVectors, vectors: np.ndarray) -> np.ndarray:
     """(draws, rows) classes by MTEB's logistic regressions, each on a few examples of every label.
 
     MTEB draws with one seed and shuffles the order of the draw before, and so does this: the same examples.

@@ -9,18 +9,18 @@ from pydantic import Field
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
+from pipelines.evaluation.benchmark_files import DataFolder, language_code
 from pipelines.evaluation.classifiers import (
     DRAWS,
     FEW,
-    Examples,
+    LabelledVectors,
     MlpSettings,
     few_shot_predictions,
     predict,
     train_mlp,
 )
-from pipelines.evaluation.data import DataFolder, language_code
 from pipelines.evaluation.labelled import Labelled, codes, read_labelled, some_of
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 
@@ -86,7 +86,7 @@ class Classify(Benchmark):
         scores: dict[str, Score] = {}
         for test, examples in ready.items():
             hits = np.stack([predict(n, examples.vectors) == examples.labels for n in networks], axis=1)
-            sample = Sample(hits, mean_percent)
+            sample = TestItems(hits, mean_percent)
             deviation = 100 * float(hits.mean(axis=0).std())
             scores[test] = Score(f"{code}-{test}", "accuracy", sample.value(), sample, deviation)
         return scores
@@ -98,11 +98,11 @@ class Classify(Benchmark):
         for code in self.train_languages or sorted(training.keys() & tests.keys()):
             labelled = read_labelled(data, training[code], code)
             classes = sorted(set(labelled.labels))
-            train = Examples(source.vectors(labelled.texts), codes(labelled, classes))
+            train = LabelledVectors(source.vectors(labelled.texts), codes(labelled, classes))
             test = read_labelled(data, tests[code], code)
-            examples = Examples(source.vectors(test.texts), codes(test, classes))
+            examples = LabelledVectors(source.vectors(test.texts), codes(test, classes))
             hits = (few_shot_predictions(train, examples.vectors) == examples.labels).T  # (texts, draws)
-            sample, deviation = Sample(hits, mean_percent), 100 * float(hits.mean(axis=0).std())
+            sample, deviation = TestItems(hits, mean_percent), 100 * float(hits.mean(axis=0).std())
             scores.append(Score(code, "accuracy", sample.value(), sample, deviation))
         if not scores:
             raise InputError(f"{data.root}: no language has both a training and a test file")
@@ -116,14 +116,14 @@ class Classify(Benchmark):
 
     def _training(
         self, source: VectorSource, data: DataFolder, code: str, labelled: Labelled, classes: list[str]
-    ) -> tuple[Examples, Examples]:
+    ) -> tuple[LabelledVectors, LabelledVectors]:
         train = _examples(source, labelled, classes)
         held = data.matching(self.dev.replace("{lang}", code))
         if held:
             return train, _examples(source, read_labelled(data, held[0], code), classes)
         order = np.random.default_rng(0).permutation(len(train.labels))
         cut = max(1, len(order) // 10)
-        parts = [Examples(train.vectors[rows], train.labels[rows]) for rows in (order[cut:], order[:cut])]
+        parts = [LabelledVectors(train.vectors[rows], train.labels[rows]) for rows in (order[cut:], order[:cut])]
         return parts[0], parts[1]
 
 
@@ -146,5 +146,5 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, lengths, out=np.zeros_like(vectors, np.float32), where=lengths > 0)
 
 
-def _examples(source: VectorSource, labelled: Labelled, classes: list[str]) -> Examples:
-    return Examples(unit_rows(source.vectors(labelled.texts)), codes(labelled, classes))
+def _examples(source: VectorSource, labelled: Labelled, classes: list[str]) -> LabelledVectors:
+    return LabelledVectors(unit_rows(source.vectors(labelled.texts)), codes(labelled, classes))

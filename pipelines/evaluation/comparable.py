@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder, Texts, plain
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain
 
 # A published split is `de-en.training.de` with its folder `de-en/` or without; ours are `de-en/de-en.de`.
 # XTREME renames them: its test is BUCC's training, its dev BUCC's sample.

@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 
 from encoder.settings import Settings, validate_settings
 from encoder.training.session import Trained, train
-from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.locks import held_folder
 from mining.paths import matching
@@ -33,7 +33,7 @@ from pipelines.evaluation.suite import Entry
 _ROW = "row:"
 
 
-class Row(Settings):
+class ComparedRow(Settings):
     """One way to train; or, with `encoder`, an encoder as it is."""
 
     name: str = Field(description="Its name in the table.")
@@ -53,7 +53,7 @@ class CompareSettings(Settings):
     clock: Literal["wall", "cpu"] = Field("wall", description="What minutes are, see the limits of a training.")
     seeds: int = Field(1, ge=1, description="Times that each row is trained, with other random numbers.")
     train: dict[str, Any] = Field(description="What all rows share, as for `twinlode train`.")
-    rows: tuple[Row, ...] = Field(min_length=1)
+    rows: tuple[ComparedRow, ...] = Field(min_length=1)
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
     columns: tuple[ComparedColumn, ...] = Field(min_length=1)
@@ -90,14 +90,14 @@ class CompareSettings(Settings):
 class Plan(NamedTuple):
     """One training of a row; without settings its encoder is taken as it is."""
 
-    row: Row
+    row: ComparedRow
     seed: int
     variants: tuple[TrainSettings, ...]
     folder: Path
     identity: str
 
 
-class Watcher(Protocol):
+class ComparisonWatcher(Protocol):
     """Where progress goes."""
 
     def preparing(self, row: str, groups: int) -> None: ...
@@ -112,7 +112,7 @@ def slug(name: str) -> str:
 
 
 def row_settings(
-    settings: CompareSettings, row: Row, out: Path, seed: int = 0, change: Mapping[str, Any] | None = None
+    settings: CompareSettings, row: ComparedRow, out: Path, seed: int = 0, change: Mapping[str, Any] | None = None
 ) -> TrainSettings:
     """The training configuration of a row; tokens are shared by all rows."""
     limits = {"examples": settings.examples} if settings.examples else {"minutes": settings.minutes}
@@ -133,7 +133,7 @@ def row_folder(out: Path, name: str, seed: int) -> Path:
     return out / slug(name) / f"seed-{seed}"
 
 
-def compare(settings: CompareSettings, out: Path, watch: Watcher, only: Sequence[str] = ()) -> list[Finished]:
+def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only: Sequence[str] = ()) -> list[Finished]:
     """Train and evaluate each row, in order; one that is finished under the same settings is not done again."""
     unknown = [name for name in only if name not in [row.name for row in settings.rows]]
     if unknown:
@@ -148,7 +148,9 @@ def compare(settings: CompareSettings, out: Path, watch: Watcher, only: Sequence
     return [done for done in found if not _row(settings, done.name).only_start]
 
 
-def _run_plans(settings: CompareSettings, plans: Sequence[Plan], watch: Watcher, only: Sequence[str]) -> list[Finished]:
+def _run_plans(
+    settings: CompareSettings, plans: Sequence[Plan], watch: ComparisonWatcher, only: Sequence[str]
+) -> list[Finished]:
     found: list[Finished] = []
     for plan in plans:
         done = read_finished(plan.folder, plan.identity)
@@ -161,7 +163,7 @@ def _run_plans(settings: CompareSettings, plans: Sequence[Plan], watch: Watcher,
     return found
 
 
-def _plans(settings: CompareSettings, row: Row, out: Path) -> list[Plan]:
+def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Plan]:
     plans = []
     for seed in range(1 if row.encoder is not None else settings.seeds):
         changes = row.choose or ({},)
@@ -178,7 +180,7 @@ def _choice(found: Sequence[Finished], plan: Plan) -> int | None:
     return next((done.chosen for done in found if done.name == plan.row.name and done.seed == 0), None)
 
 
-def _run(settings: CompareSettings, plan: Plan, chosen: int | None, watch: Watcher) -> Finished:
+def _run(settings: CompareSettings, plan: Plan, chosen: int | None, watch: ComparisonWatcher) -> Finished:
     name = plan.row.name
     trained: Trained | None = None
     if plan.variants:
@@ -214,7 +216,7 @@ def excluded_files(settings: CompareSettings) -> list[str]:
     return [path for paths in found.values() for path in paths]
 
 
-def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: Watcher) -> tuple[int, Trained]:
+def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: ComparisonWatcher) -> tuple[int, Trained]:
     """Train the chosen variant; before there is a choice, all of them, and take the best by its held-out figure."""
     numbers = range(len(plan.variants)) if chosen is None else [chosen]
     done: dict[int, Trained] = {}
@@ -232,11 +234,11 @@ def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: Watche
     return best, done[best]
 
 
-def _row(settings: CompareSettings, name: str) -> Row:
+def _row(settings: CompareSettings, name: str) -> ComparedRow:
     return next(row for row in settings.rows if row.name == name)
 
 
-def identity(settings: CompareSettings, row: Row, variants: Sequence[TrainSettings]) -> str:
+def identity(settings: CompareSettings, row: ComparedRow, variants: Sequence[TrainSettings]) -> str:
     """Changes with whatever changes a row's figures."""
     benchmarks = [benchmark.model_dump(mode="json") for benchmark in settings.benchmarks]
     columns = [column.model_dump(mode="json") for column in settings.columns]

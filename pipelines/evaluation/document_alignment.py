@@ -10,11 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from mining.errors import InputError
+from pipelines.align.align_job import AlignResult, DocumentPair, EmbeddedCorpus, align_embedded
 from pipelines.align.align_settings import AlignSettings
-from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import AlignResult, DocumentPair, Embedded, align_embedded
+from pipelines.align.documents import Corpus, DocumentText
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
-from pipelines.evaluation.data import DataFolder, Texts
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.word_sources import words_of
 from pipelines.mine.mine_settings import SideSettings
@@ -75,7 +75,7 @@ class Documents(Benchmark):
             vectors.append(np.concatenate([source.vectors(part.texts)[part.start : part.stop] for part in parts]))
         choices.append(Choice(pair, " and ".join(f"{len(corpus.documents):,} documents" for corpus in corpora)))
         sides = [
-            Embedded(corpus, rows, words_of(source, f"{pair}/{pair}.{corpus.lang}", corpus.texts, corpus.lang))
+            EmbeddedCorpus(corpus, rows, words_of(source, f"{pair}/{pair}.{corpus.lang}", corpus.texts, corpus.lang))
             for corpus, rows in zip(corpora, vectors, strict=True)
         ]
         result = align_embedded(sides[0], sides[1], _settings(other))

@@ -14,7 +14,7 @@ from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import atomic_text
 from pipelines.evaluation.benchmark import Score
-from pipelines.evaluation.samples import REPLICAS, Interval, interval_95
+from pipelines.evaluation.samples import REPLICAS, ConfidenceInterval, interval_95
 
 SCORES = "scores.json"
 
@@ -61,7 +61,7 @@ class Summary(NamedTuple):
     replicas: np.ndarray | None  # (draws,) over items and seeds
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> ConfidenceInterval | None:
         return None if self.replicas is None else interval_95(self.replicas)
 
 

@@ -11,10 +11,10 @@ from pydantic import Field
 from mining.errors import InputError
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.comparable import SPLITS, find_pairs, has_split, read_comparable
-from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.measures import hubness, k_occurrence, skewness
-from pipelines.evaluation.samples import Sample
+from pipelines.evaluation.samples import TestItems
 from pipelines.evaluation.sources import VectorSource
 
 METRICS = ("skewness of N_k", "hubs, %", "places of hubs, %", "antihubs, %")
@@ -65,7 +65,7 @@ class HubnessOfSpace(Benchmark):
 
 def _scores(name: str, occurrence: np.ndarray, k: int, factor: float) -> list[Score]:
     found = hubness(occurrence, k, factor)
-    sample = Sample(occurrence, skewness)
+    sample = TestItems(occurrence, skewness)
     return [
         Score(name, METRICS[0], found.skewness, sample),
         *(Score(name, metric, 100 * share) for metric, share in zip(METRICS[1:], found[1:], strict=True)),

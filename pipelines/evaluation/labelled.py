@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder, Texts, language_code, plain
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, language_code, plain
 
 _MTOP_COLUMNS = 8  # id, intent, slots, utterance, domain, locale, decoupled form, tokens
 

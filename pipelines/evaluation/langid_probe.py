@@ -10,10 +10,10 @@ from pydantic import Field
 from mining.errors import InputError
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score
-from pipelines.evaluation.classifiers import Examples
+from pipelines.evaluation.benchmark_files import DataFolder
+from pipelines.evaluation.classifiers import LabelledVectors
 from pipelines.evaluation.classify import unit_rows
-from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 
@@ -50,10 +50,10 @@ class LangidProbe(Benchmark):
         train, test = (_joined(vectors, group, rows) for rows in (order[held:], order[:held]))
         classifier = LogisticRegression(C=self.strength, max_iter=500).fit(train.vectors, train.labels)
         hits = (classifier.predict(test.vectors) == test.labels).reshape(len(group), -1).T  # (lines, languages)
-        sample = Sample(hits, mean_percent)
+        sample = TestItems(hits, mean_percent)
         return Score(" ".join(group), "language accuracy", sample.value(), sample, headline=True)
 
 
-def _joined(vectors: dict[str, np.ndarray], group: tuple[str, ...], rows: np.ndarray) -> Examples:
+def _joined(vectors: dict[str, np.ndarray], group: tuple[str, ...], rows: np.ndarray) -> LabelledVectors:
     labels = np.repeat(np.arange(len(group)), len(rows))
-    return Examples(np.concatenate([vectors[code][rows] for code in group]), labels)
+    return LabelledVectors(np.concatenate([vectors[code][rows] for code in group]), labels)

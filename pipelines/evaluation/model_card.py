@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from encoder.cards import markdown_table, write_card
 from encoder.default.language_card import Card
 from encoder.encoder_card import model_head
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 
 # Corpora by the parts of their paths: what they are, and their licence.
 _CORPORA = {

@@ -8,9 +8,9 @@ import numpy as np
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
-from pipelines.evaluation.data import DataFolder, Texts, plain
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain
 from pipelines.evaluation.measures import average_precision, best_accuracy, cosines
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 TUNED, SAME = "accuracy, threshold from dev", "accuracy, threshold from the same gold (flatters)"
@@ -62,9 +62,9 @@ def _scores(code: str, pairs: _Pairs, threshold: float | None) -> list[Score]:
     scores = []
     for metric, value in ((TUNED, threshold), (SAME, same.threshold)):
         if value is not None:
-            sample = Sample(((pairs.cosines >= value) == pairs.labels)[:, None], mean_percent)
+            sample = TestItems(((pairs.cosines >= value) == pairs.labels)[:, None], mean_percent)
             scores.append(Score(code, metric, sample.value(), sample))
-    ranked = Sample(
+    ranked = TestItems(
         np.stack([pairs.cosines, pairs.labels], axis=1), lambda items: 100 * average_precision(items[:, 0], items[:, 1])
     )
     return [*scores, Score(code, "average precision", ranked.value(), ranked)]

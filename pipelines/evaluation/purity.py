@@ -9,11 +9,11 @@ from pydantic import Field
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score
+from pipelines.evaluation.benchmark_files import DataFolder, plain
 from pipelines.evaluation.classify import unit_rows
-from pipelines.evaluation.data import DataFolder, plain
 from pipelines.evaluation.labelled import read_labelled
 from pipelines.evaluation.measures import purity
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 
@@ -55,12 +55,12 @@ class PurityOfClusters(Benchmark):
         items = np.stack([labels, *found], axis=1)  # (texts, 1 + seeds)
         label = plain(name)
         return [
-            Score(label, "purity", overall.mean(), Sample(hits, mean_percent), overall.std(), headline=True),
+            Score(label, "purity", overall.mean(), TestItems(hits, mean_percent), overall.std(), headline=True),
             Score(
                 label,
                 "mean purity of clusters",
                 mean.mean(),
-                Sample(items, _mean_of_clusters),
+                TestItems(items, _mean_of_clusters),
                 mean.std(),
                 headline=True,
             ),

@@ -14,8 +14,8 @@ import numpy as np
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
-from pipelines.evaluation.data import DataFolder, Texts, plain
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 _PIECE = 1 << 16  # questions of the knowledge base that are compared at a time
@@ -58,7 +58,7 @@ class QuestionRetrieval(Benchmark):
                 row >= 0 and bool(accepted & answers[row])
                 for row, accepted in zip(own.tolist(), questions.answers, strict=True)
             ]
-            sample = Sample(np.array(right)[:, None], mean_percent)
+            sample = TestItems(np.array(right)[:, None], mean_percent)
             scores.append(Score(code, "R@1", sample.value(), sample))
             choices.append(Choice(f"{code} questions", f"{len(questions.texts):,} with an answer"))
         scores.append(averaged(f"mean of {len(scores)}", scores, headline=True))

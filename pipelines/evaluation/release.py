@@ -27,11 +27,11 @@ from encoder.quantization import quantize_encoder
 from encoder.settings import validate_settings
 from encoder.tokens import Tokens
 from encoder.training.session import BEST
-from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
-from pipelines.evaluation.data import DataFolder
+from encoder.training.training_settings import TrainSettings
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.model_card import corpus_name, write_language_page, write_model_card
-from pipelines.evaluation.samples import Sample
+from pipelines.evaluation.samples import TestItems
 from pipelines.evaluation.sources import EncodedTexts
 from pipelines.evaluation.tatoeba import Tatoeba
 
@@ -116,7 +116,7 @@ def benchmark_figures(encoder: Encoder, folder: Path, benchmark: Literal["Tatoeb
     outcome = Tatoeba(data=str(folder)).run(EncodedTexts(encoder, str(folder)), DataFolder(folder))
     figures: dict[str, Figure] = {}
     for score in outcome.scores:
-        if score.metric != "P@1" or not isinstance(score.sample, Sample):  # of one direction, or an average
+        if score.metric != "P@1" or not isinstance(score.sample, TestItems):  # of one direction, or an average
             continue
         lang, (lines,) = canonical(score.dataset), score.sample.sizes()
         if lang not in figures or figures[lang].sentences < lines:

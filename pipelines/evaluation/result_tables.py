@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mining.files import atomic_text
-from pipelines.evaluation.benchmark import Result, Score
-from pipelines.evaluation.samples import Difference, Interval
-from pipelines.evaluation.suite import Line, Measured, Report
+from pipelines.evaluation.benchmark import BenchmarkResult, Score
+from pipelines.evaluation.samples import ConfidenceInterval, Difference
+from pipelines.evaluation.suite import HeadlineScores, Measured, Report
 
 _SIGNIFICANT = 0.05
 
@@ -91,7 +91,7 @@ def _headline_table(report: Report) -> list[str]:
     return [*table_lines(header, rows), "", legend]
 
 
-def score_rows(results: Sequence[Result]) -> list[list[str]]:
+def score_rows(results: Sequence[BenchmarkResult]) -> list[list[str]]:
     """Dataset, metric and the value of each encoder, for every score of one benchmark."""
     tables = [{score.name: score for score in result.outcome.scores} for result in results]
     return [
@@ -104,7 +104,7 @@ def _cell(score: Score | None) -> str:
     return "-" if score is None else shown(score.value, score.deviation)
 
 
-def _how(results: tuple[Result, ...]) -> list[str]:
+def _how(results: tuple[BenchmarkResult, ...]) -> list[str]:
     how = results[0].how
     lines = ["How it was done:", ""]
     lines += [f"- {choice.name}: {choice.value}" for choice in how.choices]
@@ -123,7 +123,7 @@ def table_lines(header: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
-def _record(result: Result) -> dict[str, Any]:
+def _record(result: BenchmarkResult) -> dict[str, Any]:
     return {
         "benchmark": result.benchmark,
         "scores": [
@@ -140,7 +140,7 @@ def _record(result: Result) -> dict[str, Any]:
     }
 
 
-def _line_record(line: Line) -> dict[str, Any]:
+def _line_record(line: HeadlineScores) -> dict[str, Any]:
     return {
         "benchmark": line.benchmark,
         "name": line.name,
@@ -159,14 +159,14 @@ def _finite(value: Any) -> Any:
     """NaN and infinity are not JSON: they become null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | Interval):
+    if isinstance(value, list | tuple | ConfidenceInterval):
         return [_finite(item) for item in value]
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value
 
 
-def _write_attachments(path: Path, result: Result, several: bool) -> None:
+def _write_attachments(path: Path, result: BenchmarkResult, several: bool) -> None:
     for attachment in result.outcome.attachments:
         parts = [result.benchmark, *([result.how.encoder_fingerprint[:8]] if several else []), attachment.name]
         name = re.sub(r"[^\w.\-]+", "-", ".".join(parts))

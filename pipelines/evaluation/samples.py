@@ -13,7 +13,7 @@ REPLICAS = 1000
 Statistic = Callable[[NDArray], float]
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     low: float
     high: float
 
@@ -22,12 +22,12 @@ class Difference(NamedTuple):
     """Second minus first score, with its 95% interval and the two-sided p-value of the paired bootstrap."""
 
     value: float
-    interval: Interval
+    interval: ConfidenceInterval
     p_value: float
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestItems:
     """The items of a test set (rows) and how a score is made of any multiset of them."""
 
     items: NDArray  # (items, columns)
@@ -49,7 +49,7 @@ class Sample:
 class Average:
     """The mean of the scores of several test sets, each drawn by itself."""
 
-    samples: tuple[Sample | Average, ...]
+    samples: tuple[TestItems | Average, ...]
 
     def value(self) -> float:
         return float(np.mean([sample.value() for sample in self.samples]))
@@ -61,13 +61,13 @@ class Average:
         return tuple(size for sample in self.samples for size in sample.sizes())
 
 
-def interval_95(replicas: NDArray[np.float64]) -> Interval:
+def interval_95(replicas: NDArray[np.float64]) -> ConfidenceInterval:
     """The percentile interval; draws without a score (a constant column, say) are left out."""
     known = replicas[np.isfinite(replicas)]
     if not len(known):
-        return Interval(float("nan"), float("nan"))
+        return ConfidenceInterval(float("nan"), float("nan"))
     low, high = np.percentile(known, [2.5, 97.5])
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))
 
 
 def compare(first: NDArray[np.float64], second: NDArray[np.float64], value: float) -> Difference:

@@ -15,7 +15,7 @@ from encoder.checkpoint import file_hash, is_checkpoint
 from mining.errors import InputError
 from mining.files import atomic_text
 from mining.vectors import open_vectors
-from pipelines.evaluation.data import Texts
+from pipelines.evaluation.benchmark_files import Texts
 
 VECTOR_ENDINGS = (".npy", ".arrow")
 _PIECE = 1 << 16  # sentences encoded at a time, which bounds memory

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.measures import cosines, pearson, spearman
-from pipelines.evaluation.samples import Sample
+from pipelines.evaluation.samples import TestItems
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.sts_files import StsSet, read_sets
 
@@ -87,7 +87,7 @@ def _items(source: VectorSource, found: StsSet) -> np.ndarray:
 
 
 def _score(name: str, metric: str, items: np.ndarray) -> Score:
-    sample = Sample(items, correlation_percent(metric))
+    sample = TestItems(items, correlation_percent(metric))
     return Score(name, metric, sample.value(), sample)
 
 

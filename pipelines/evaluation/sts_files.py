@@ -13,7 +13,7 @@ import numpy as np
 
 from mining.errors import InputError
 from mining.language_id import is_known, language_probabilities
-from pipelines.evaluation.data import DataFolder, Texts, plain
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain
 
 _LOOKED_AT = 100  # sentences that tell the language of a column
 # Folders of SemEval's archives whose names do not say the year.

@@ -13,28 +13,28 @@ from pydantic import Field, model_validator
 
 from encoder.settings import Settings
 from mining.errors import InputError
-from pipelines.evaluation.alignments import Align
-from pipelines.evaluation.benchmark import Result, Score, averaged, evaluate
+from pipelines.evaluation.benchmark import BenchmarkResult, Score, averaged, evaluate
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.classify import Classify
 from pipelines.evaluation.document_alignment import Documents
 from pipelines.evaluation.hubness import HubnessOfSpace
 from pipelines.evaluation.langid_probe import LangidProbe
-from pipelines.evaluation.noise import NoiseInBitext
+from pipelines.evaluation.noisy_bitext import NoiseInBitext
 from pipelines.evaluation.paws import PawsX
 from pipelines.evaluation.purity import PurityOfClusters
 from pipelines.evaluation.questions import QuestionRetrieval
-from pipelines.evaluation.samples import Difference, Interval, compare, interval_95
+from pipelines.evaluation.samples import ConfidenceInterval, Difference, compare, interval_95
+from pipelines.evaluation.sentence_alignment import Align
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.sts import Sts
 from pipelines.evaluation.tatoeba import Tatoeba
-from pipelines.evaluation.xsim import Retrieval, Xsim
+from pipelines.evaluation.xsim import CrossLingualRetrieval, Xsim
 from pipelines.evaluation.xsimpp import XsimPlusPlus
 
 Entry = Annotated[
     Tatoeba
     | Bucc
-    | Retrieval
+    | CrossLingualRetrieval
     | Xsim
     | XsimPlusPlus
     | Sts
@@ -105,11 +105,11 @@ class Measured(NamedTuple):
     """A headline score of one encoder with its 95% bootstrap interval, where the score is made of items."""
 
     score: Score
-    interval: Interval | None
+    interval: ConfidenceInterval | None
 
 
 @dataclass(frozen=True)
-class Line:
+class HeadlineScores:
     """One headline score of all encoders; differences are to the first encoder."""
 
     benchmark: str
@@ -121,8 +121,8 @@ class Line:
 @dataclass(frozen=True)
 class Report:
     encoders: tuple[str, ...]
-    results: tuple[tuple[Result, ...], ...]  # (benchmarks, encoders)
-    lines: tuple[Line, ...]
+    results: tuple[tuple[BenchmarkResult, ...], ...]  # (benchmarks, encoders)
+    lines: tuple[HeadlineScores, ...]
 
 
 Progress = Callable[[str, str], None]  # benchmark, encoder
@@ -135,10 +135,10 @@ def run_suite(
     for benchmark in suite.benchmarks:
         if not (root / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {root / benchmark.data}")
-    results: list[tuple[Result, ...]] = []
-    lines: list[Line] = []
+    results: list[tuple[BenchmarkResult, ...]] = []
+    lines: list[HeadlineScores] = []
     for benchmark in suite.benchmarks:
-        row: list[Result] = []
+        row: list[BenchmarkResult] = []
         for source in sources:
             progress(benchmark.label, source.name)
             row.append(evaluate(benchmark, source, root))
@@ -150,7 +150,7 @@ def run_suite(
     return Report(tuple(source.name for source in sources), tuple(results), tuple(lines))
 
 
-def overall_score(overall: Overall, results: Sequence[Result]) -> Score:
+def overall_score(overall: Overall, results: Sequence[BenchmarkResult]) -> Score:
     """The overall score of one encoder; a part that no benchmark gave is an error."""
     scores = {(result.benchmark, score.name): score for result in results for score in result.outcome.scores}
     means = []
@@ -162,7 +162,7 @@ def overall_score(overall: Overall, results: Sequence[Result]) -> Score:
     return averaged(overall.title, means)
 
 
-def headline_lines(results: Sequence[Result]) -> list[Line]:
+def headline_lines(results: Sequence[BenchmarkResult]) -> list[HeadlineScores]:
     """The headline scores that all encoders have, with intervals, and comparisons with the first encoder."""
     tables = [{s.name: s for s in result.outcome.scores if s.headline} for result in results]
     lines = []
@@ -173,7 +173,7 @@ def headline_lines(results: Sequence[Result]) -> list[Line]:
     return lines
 
 
-def _line(benchmark: str, name: str, scores: Sequence[Score]) -> Line:
+def _line(benchmark: str, name: str, scores: Sequence[Score]) -> HeadlineScores:
     replicas = [score.sample.replicas() if score.sample is not None else None for score in scores]
     measured = tuple(
         Measured(score, None if drawn is None else interval_95(drawn))
@@ -182,7 +182,7 @@ def _line(benchmark: str, name: str, scores: Sequence[Score]) -> Line:
     differences = tuple(
         _difference(scores[0], score, replicas[0], drawn) for score, drawn in zip(scores, replicas, strict=True)
     )
-    return Line(benchmark, name, measured, (None, *differences[1:]))
+    return HeadlineScores(benchmark, name, measured, (None, *differences[1:]))
 
 
 def _difference(

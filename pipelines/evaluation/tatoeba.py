@@ -11,8 +11,8 @@ from rapidfuzz import process
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
-from pipelines.evaluation.data import DataFolder, require_aligned
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.benchmark_files import DataFolder, require_aligned
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 # "Tatoeba-14" is two things. InfoXLM's, on which mSimCSE and MPCL build, are the languages of XNLI; LaBSE's, from which
@@ -101,7 +101,7 @@ class Tatoeba(Benchmark):
         rows = np.arange(len(theirs))
         hits = np.stack([graph.forward.ids[:, 0] == rows, graph.backward.ids[:, 0] == rows], axis=1)  # (lines, 2)
         parts = {"P@1 to English": hits[:, :1], "P@1 from English": hits[:, 1:], "P@1": hits}
-        samples = {metric: Sample(part, mean_percent) for metric, part in parts.items()}
+        samples = {metric: TestItems(part, mean_percent) for metric, part in parts.items()}
         return [Score(code, metric, sample.value(), sample) for metric, sample in samples.items()]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mining.alignment_words import word_vectors
 from mining.scoring.maxsim import WordVectors
-from pipelines.evaluation.data import Texts
+from pipelines.evaluation.benchmark_files import Texts
 from pipelines.evaluation.sources import VectorFolder, VectorSource
 from pipelines.mine.word_texts import find_words
 

@@ -11,19 +11,19 @@ from pydantic import Field
 
 from mining.errors import InputError
 from mining.margin import Margin, margin_scores
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.top_k import MISSING
 from pipelines.evaluation.aligned import Queries, queries_of_gold, read_nway, sampled_queries
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.comparable import SPLITS, find_pairs, has_split, read_comparable
-from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 
 _PARALLEL = re.compile(r"[A-Za-z]{2,3}(_[A-Za-z]+)?-[A-Za-z]{2,3}(_[A-Za-z]+)?\.")
 
 
-class Retrieval(Benchmark):
+class CrossLingualRetrieval(Benchmark):
     """Queries among candidates sampled from every `xx-yy*.tsv` or `.txt` of a folder, or the gold of BUCC's corpora."""
 
     benchmark: Literal["retrieval"] = "retrieval"
@@ -42,7 +42,7 @@ class Retrieval(Benchmark):
             outcome.choices.append(Choice(found.name, sizes))
             graph = graph_of(source.vectors(found.queries), source.vectors(found.candidates), self.k)
             for label, margin in (("P@1 margin", Margin.ratio), ("P@1 cosine", Margin.absolute)):
-                sample = Sample((best_by_margin(graph, margin) == found.gold)[:, None], mean_percent)
+                sample = TestItems((best_by_margin(graph, margin) == found.gold)[:, None], mean_percent)
                 outcome.scores.append(Score(found.name, label, sample.value(), sample))
         return _with_means(outcome)
 
@@ -86,11 +86,11 @@ class Xsim(Benchmark):
         for code, other in texts.items():
             graph = graph_of(source.vectors(other), source.vectors(pivot), self.k)
             rows = np.arange(len(pivot))
-            back = Graph(graph.backward, graph.forward)
+            back = KnnGraph(graph.backward, graph.forward)
             wrong = np.stack([best_by_margin(g, self.margin) != rows for g in (graph, back)], axis=1)
             ways = {f"to {self.pivot}": wrong[:, :1], f"from {self.pivot}": wrong[:, 1:], "both ways": wrong}
             for way, part in ways.items():
-                sample = Sample(part, mean_percent)
+                sample = TestItems(part, mean_percent)
                 outcome.scores.append(Score(f"{code}-{self.pivot}", f"xsim error {way}", sample.value(), sample))
         return _with_means(outcome)
 
@@ -100,7 +100,7 @@ def is_parallel_name(name: str) -> bool:
     return _PARALLEL.match(name) is not None
 
 
-def best_by_margin(graph: Graph, margin: Margin) -> np.ndarray:
+def best_by_margin(graph: KnnGraph, margin: Margin) -> np.ndarray:
     """For each row of the forward side the neighbour of the highest margin, the nearer on ties, MISSING without any."""
     exists = graph.forward.ids != MISSING
     means = graph.backward.means()

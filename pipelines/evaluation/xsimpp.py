@@ -21,9 +21,9 @@ from mining.scoring.edits import GENERATOR, hard_candidates
 from mining.top_k import MISSING
 from pipelines.evaluation.aligned import read_nway, sampled_queries
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, require_aligned
 from pipelines.evaluation.comparable import SPLITS, find_pairs, has_split, read_comparable
-from pipelines.evaluation.data import DataFolder, Texts, require_aligned
-from pipelines.evaluation.samples import Average, Sample, mean_percent
+from pipelines.evaluation.samples import Average, TestItems, mean_percent
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.xsim import best_by_margin, is_parallel_name
 
@@ -160,16 +160,18 @@ class XsimPlusPlus(Benchmark):
                 f"{kind} edits": answers[[text in edited for text in originals]] == kind
                 for kind, edited in pool.edited.items()
             }
-            samples = {name: Sample(wrong[:, None], mean_percent) for name, wrong in found.items() if len(wrong)}
-            yield _score(translations.name, f"xsim++ error, {method}", Sample((answers != "")[:, None], mean_percent))
+            samples = {name: TestItems(wrong[:, None], mean_percent) for name, wrong in found.items() if len(wrong)}
+            yield _score(
+                translations.name, f"xsim++ error, {method}", TestItems((answers != "")[:, None], mean_percent)
+            )
             yield _score(translations.name, f"mean of kinds, {method}", Average(tuple(samples.values())))
             for name, sample in samples.items():
                 yield _score(translations.name, f"{name}, {method}", sample)
-            misaligned = Sample((answers == _MISALIGNED)[:, None], mean_percent)
+            misaligned = TestItems((answers == _MISALIGNED)[:, None], mean_percent)
             yield _score(translations.name, f"{_MISALIGNED}, {method}", misaligned)
 
 
-def _score(dataset: str, metric: str, sample: Sample | Average) -> Score:
+def _score(dataset: str, metric: str, sample: TestItems | Average) -> Score:
     return Score(dataset, metric, sample.value(), sample)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from mining.approximate import approximate_graph
 from mining.files import atomic_writer
 from mining.knn import choose_device, knn_graph
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.paths import exists, open_url
 from mining.proposals import is_little
 from mining.vectors import Vectors, open_vectors
@@ -115,10 +115,10 @@ def _some(vectors: Vectors, rows: np.ndarray) -> Vectors:
 
 
 def _write(
-    url: str, graph: Graph, samples: tuple[np.ndarray, np.ndarray], truths: tuple[Neighbours, Neighbours]
+    url: str, graph: KnnGraph, samples: tuple[np.ndarray, np.ndarray], truths: tuple[Neighbours, Neighbours]
 ) -> None:
     arrays: dict[str, np.ndarray] = {}
-    for side, found, sample, truth in zip(Graph._fields, graph, samples, truths, strict=True):
+    for side, found, sample, truth in zip(KnnGraph._fields, graph, samples, truths, strict=True):
         arrays |= {f"{side}_ids": found.ids, f"{side}_scores": found.scores, f"{side}_sample": sample}
         arrays |= {f"{side}_true_ids": truth.ids, f"{side}_true_scores": truth.scores}
     with atomic_writer(url) as stream:

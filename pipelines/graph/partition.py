@@ -229,7 +229,7 @@ class Routing(NamedTuple):
         )
 
 
-class Part(NamedTuple):
+class FoundNeighbours(NamedTuple):
     """Neighbours that a key found for some rows of a shard."""
 
     rows: np.ndarray
@@ -237,7 +237,7 @@ class Part(NamedTuple):
 
 
 class Found(NamedTuple):
-    parts: list[tuple[Item, Part]]
+    parts: list[tuple[Item, FoundNeighbours]]
     comparisons: int
 
 
@@ -253,12 +253,12 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
         source, target = (_joined(parts) for parts in sides)
         source_cells, target_cells = (np.concatenate([part.cells for part in parts]) for parts in sides)
         result = key_graph(source, target, source_cells, target_cells, partition.k, pool)
-    found: list[tuple[Item, Part]] = []
+    found: list[tuple[Item, FoundNeighbours]] = []
     for parts, near in zip(sides, result.graph, strict=True):
         ends = np.cumsum([len(part.rows) for part in parts])
         for part, end in zip(parts, ends.tolist(), strict=True):
             own = slice(end - len(part.rows), end)
-            found.append((part.item, Part(part.rows, Neighbours(near.ids[own], near.scores[own]))))
+            found.append((part.item, FoundNeighbours(part.rows, Neighbours(near.ids[own], near.scores[own]))))
     return Found(found, result.comparisons)
 
 
@@ -280,7 +280,7 @@ def searched(key: int, routings: Sequence[Routing], partition: Partition) -> Fou
         name = f"{routing.item.side}-{routing.item.shard.number}"
         if f"{name} rows" in saved:
             found_ = Neighbours(saved[f"{name} ids"], saved[f"{name} scores"])
-            parts.append((routing.item, Part(saved[f"{name} rows"], found_)))
+            parts.append((routing.item, FoundNeighbours(saved[f"{name} rows"], found_)))
     return Found(parts, int(saved["comparisons"]))
 
 

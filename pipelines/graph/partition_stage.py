@@ -12,9 +12,9 @@ from mining.neighbours import Neighbours
 from mining.partitioned import absorb
 from pipelines.graph.graph_shards import Direction, MergedShard
 from pipelines.graph.partition import (
+    FoundNeighbours,
     Item,
     KeyRows,
-    Part,
     Partition,
     Routing,
     assign,
@@ -102,17 +102,19 @@ def _route(item: Item, partition: Partition, ready: int) -> Iterator[tuple[int, 
         yield key, routing.rows_of(key)
 
 
-def _search(keyed: tuple[int, Iterable[KeyRows]], partition: Partition) -> list[tuple[tuple[str, int], Part]]:
+def _search(
+    keyed: tuple[int, Iterable[KeyRows]], partition: Partition
+) -> list[tuple[tuple[str, int], FoundNeighbours]]:
     found = search_key(list(keyed[1]), partition)
     Metrics.counter(NAMESPACE, "similarities").inc(found.comparisons)
     return [((item.side, item.shard.number), part) for item, part in found.parts]
 
 
-def _empty(item: Item) -> tuple[tuple[str, int], Part]:
-    return (item.side, item.shard.number), Part(np.empty(0, np.int64), Neighbours.none(0, 1))
+def _empty(item: Item) -> tuple[tuple[str, int], FoundNeighbours]:
+    return (item.side, item.shard.number), FoundNeighbours(np.empty(0, np.int64), Neighbours.none(0, 1))
 
 
-def _write(keyed: tuple[tuple[Direction, int], Iterable[Part]], partition: Partition) -> MergedShard:
+def _write(keyed: tuple[tuple[Direction, int], Iterable[FoundNeighbours]], partition: Partition) -> MergedShard:
     (side, number), parts = keyed
     item = Item(side, partition.shards(side)[number])
     whole = Neighbours.none(item.shard.rows, partition.k)

@@ -14,7 +14,7 @@ from encoder.inference import Encoder
 from encoder.settings import Settings
 from mining.errors import InputError
 from mining.knn import knn_graph
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import KnnGraph, Neighbours
 from mining.scoring.edits import Edit, EditMaker
 from mining.scoring.tasks import NEAR, Bitext
 from mining.top_k import MISSING
@@ -59,7 +59,7 @@ def write_negatives(settings: BitextNegativeSettings, encoder: Encoder | None, f
             graph = _graph(bitext, encoder, settings.k)
             for anchor, other, found in (
                 (*langs, neighbour_triples(bitext, graph, settings.share)),
-                (*langs[::-1], neighbour_triples(_turned(bitext), Graph(*graph[::-1]), settings.share)),
+                (*langs[::-1], neighbour_triples(_turned(bitext), KnnGraph(*graph[::-1]), settings.share)),
             ):
                 path = negative_path(folder, anchor, other)
                 yield Written(path, "graph", write_triple_texts(path, found, (anchor, other)), len(bitext))
@@ -70,7 +70,7 @@ def write_negatives(settings: BitextNegativeSettings, encoder: Encoder | None, f
             yield Written(path, "edits", write_triple_texts(path, found, (towards.src_lang, _ENGLISH)), len(bitext))
 
 
-def neighbour_triples(bitext: Bitext, graph: Graph, share: float) -> Iterator[TripleTexts]:
+def neighbour_triples(bitext: Bitext, graph: KnnGraph, share: float) -> Iterator[TripleTexts]:
     """For each source the nearest target that is not known to translate it, at most `share` as similar as its own."""
     known: dict[str, set[str]] = {}
     for source, target in zip(bitext.source, bitext.target, strict=True):
@@ -103,7 +103,7 @@ def _similarity(neighbours: Neighbours, row: int) -> float | None:
     return float(neighbours.scores[row, place[0]]) if len(place) else None
 
 
-def _graph(bitext: Bitext, encoder: Encoder, k: int) -> Graph:
+def _graph(bitext: Bitext, encoder: Encoder, k: int) -> KnnGraph:
     sides = ((bitext.source, bitext.src_lang), (bitext.target, bitext.tgt_lang))
     vectors = [encoder.encode(texts, lang, normalize=True) for texts, lang in sides]
     return knn_graph(from_array(vectors[0]), from_array(vectors[1]), min(k, len(bitext)))

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from encoder.data.exclusion import read_exclusions
-from encoder.training.settings import TrainSettings
 from encoder.training.trainer import Observer
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.locks import held
 from mining.paths import resolve
 from pipelines.datasets.manifest import SEED, file_input, join, read_model
-from pipelines.loop.evaluation import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
-from pipelines.loop.mining import Text, mine_round, prepare_text
 from pipelines.loop.pair_selection import Known
 from pipelines.loop.records import (
     LoopState,
@@ -31,16 +29,18 @@ from pipelines.loop.records import (
     write_round,
     write_state,
 )
+from pipelines.loop.round_mining import Text, mine_round, prepare_text
+from pipelines.loop.round_scores import column_scores, deciding_score, evaluate_round, evaluation_files
+from pipelines.loop.round_training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
 from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, trained_path
 from pipelines.loop.stopping import Verdict, judge
-from pipelines.loop.training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
 from pipelines.loop.training_pairs import TrainingPairs, write_training_pairs
 from pipelines.runners.runner import Runner, require_reachable
 
 BEST, CONTROL = "best", "control"
 
 
-class Watcher(Protocol):
+class LoopWatcher(Protocol):
     """Where progress goes; `title` is that of the round."""
 
     def stage(self, title: str, name: str) -> None: ...
@@ -64,7 +64,7 @@ class _Trained(NamedTuple):
     training: TrainingPairs = TrainingPairs()
 
 
-def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: Watcher) -> LoopResult:
+def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: LoopWatcher) -> LoopResult:
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
     inputs = [file_input(path, SEED) for file in seed_files(settings.seed) for path in file.paths]
     exclude = evaluation_files(settings)
@@ -100,7 +100,13 @@ class _Clock:
 
 class _Loop:
     def __init__(
-        self, settings: LoopSettings, out: Path, base: str, runner: Runner | None, watch: Watcher, exclude: list[str]
+        self,
+        settings: LoopSettings,
+        out: Path,
+        base: str,
+        runner: Runner | None,
+        watch: LoopWatcher,
+        exclude: list[str],
     ) -> None:
         self._settings, self._out, self._base = settings, out, base
         self._runner, self._watch, self._exclude = runner, watch, exclude

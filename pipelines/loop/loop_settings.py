@@ -10,7 +10,7 @@ from encoder.data.corpora import CorpusSettings
 from encoder.languages import canonical
 from encoder.objectives.mixture import shapes
 from encoder.settings import Settings, validate_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.margin import Margin
@@ -98,7 +98,7 @@ class RoundSettings(Settings):
     change: dict[str, Any] = Field(default_factory=dict, description="Sections of `train` that are otherwise here.")
 
 
-class HeldOut(Column):
+class HeldOutColumn(Column):
     """A score of the table."""
 
     decides: bool = Field(True, description="Its mean with the others that decide says which round is best.")
@@ -121,7 +121,7 @@ class LoopSettings(Settings):
     selection: SelectionSettings = SelectionSettings()
     data: str = Field(".", description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
-    columns: tuple[HeldOut, ...] = Field(min_length=1)
+    columns: tuple[HeldOutColumn, ...] = Field(min_length=1)
     exclude: tuple[str, ...] = Field((), description="More files whose sentences must not be trained on.")
     gold: tuple[GoldSettings, ...] = ()
     random_seed: int = Field(0, ge=0, description="For everything that is drawn.")

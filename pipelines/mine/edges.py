@@ -13,7 +13,7 @@ import numpy as np
 
 from mining.files import atomic_writer
 from mining.margin import Margin
-from mining.neighbours import Graph, Neighbours, read_neighbours
+from mining.neighbours import KnnGraph, Neighbours, read_neighbours
 from mining.paths import exists, open_url
 from mining.retrieval import BACKWARD, FORWARD, Edges, scored_edges
 from mining.top_k import MISSING
@@ -57,9 +57,9 @@ class Sides(NamedTuple):
         return self.forward if direction == "forward" else self.backward
 
 
-def whole_graph(sides: Sides) -> Graph:
+def whole_graph(sides: Sides) -> KnnGraph:
     """Both directions in memory."""
-    return Graph(_whole(sides.forward), _whole(sides.backward))
+    return KnnGraph(_whole(sides.forward), _whole(sides.backward))
 
 
 def _whole(shards: Sequence[GraphShard]) -> Neighbours:

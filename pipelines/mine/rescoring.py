@@ -10,7 +10,7 @@ import numpy as np
 
 from encoder.inference import Encoder
 from mining.errors import InputError
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.paths import exists
 from mining.retrieval import Edges, candidates, greedy_matching
 from mining.scoring.classifier import ABOUT, FOLDER, PairClassifier, Use, load_classifier
@@ -28,7 +28,7 @@ class SideTexts(NamedTuple):
 
 
 def rescored_candidates(
-    graph: Graph,
+    graph: KnnGraph,
     source: SideTexts,
     target: SideTexts,
     encoder: Encoder,

@@ -11,7 +11,6 @@ from pipelines.datasets.manifest import Dataset, Shard, join, open_dataset
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import Embed
 from pipelines.graph.graph_transform import Graph
-from pipelines.mine.job import embed_settings, prepare_settings
 from pipelines.mine.memory_budget import require_memory
 from pipelines.mine.mine_settings import JobSettings, MineSettings, SideSettings
 from pipelines.mine.pair_search import graph_settings, mine_settings
@@ -19,6 +18,7 @@ from pipelines.mine.pair_transform import Mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
+from pipelines.mine.text_job import embed_settings, prepare_settings
 from pipelines.prepare.sentence_stage import Prepare
 
 Shards = beam.PCollection[Shard]

@@ -23,7 +23,7 @@ from mining.language_id import language_probabilities
 from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, read_model, write_model
 from pipelines.datasets.work import Work
-from pipelines.prepare.readers.blocks import EMPTY, Batch
+from pipelines.prepare.readers.blocks import EMPTY, RowBatch
 
 LANGUAGE = "language"
 # Case is for the encoder to fold; the stored text keeps it.
@@ -67,7 +67,7 @@ def part_name(block: int, number: int) -> str:
     return f"{block:06d}-{number:05d}"
 
 
-def clean(batch: Batch, language: LanguageTest | None) -> Batch:
+def clean(batch: RowBatch, language: LanguageTest | None) -> RowBatch:
     """The batch in light normal form without sentences of other languages; what goes is counted."""
     texts = normalize(batch.texts, CLEANING)
     present = np.fromiter(map(bool, texts), bool, len(texts))
@@ -77,7 +77,7 @@ def clean(batch: Batch, language: LanguageTest | None) -> Batch:
     dropped = Counter({EMPTY: int((~present).sum()), LANGUAGE: int((present & ~kept).sum())})
     rows = np.flatnonzero(kept)
     refs = None if batch.refs is None else [batch.refs[i] for i in rows]
-    return Batch([texts[i] for i in rows], batch.lines[rows], refs, batch.dropped + dropped, batch.end)
+    return RowBatch([texts[i] for i in rows], batch.lines[rows], refs, batch.dropped + dropped, batch.end)
 
 
 def finished_parts(work: Work, block: int) -> list[Part]:
@@ -93,7 +93,7 @@ def finished_parts(work: Work, block: int) -> list[Part]:
 
 
 def write_parts(
-    work: Work, block: int, batches: Iterator[Batch], language: LanguageTest | None, part_bytes: int, partitions: int
+    work: Work, block: int, batches: Iterator[RowBatch], language: LanguageTest | None, part_bytes: int, partitions: int
 ) -> Iterator[Part]:
     """All parts of a block: those found whole, and the rest made from the reader's remaining `batches`."""
     done = finished_parts(work, block)
@@ -123,9 +123,9 @@ def write_parts(
         number += 1
 
 
-def _take(batches: Iterator[Batch], part_bytes: int) -> tuple[list[Batch], bool]:
+def _take(batches: Iterator[RowBatch], part_bytes: int) -> tuple[list[RowBatch], bool]:
     """Batches of at least `part_bytes` characters together, and whether they are the last."""
-    taken: list[Batch] = []
+    taken: list[RowBatch] = []
     size = 0
     for batch in batches:
         taken.append(batch)
@@ -147,7 +147,7 @@ def _hashes_url(work: Work, name: str) -> str:
     return work.scratch("parts", f"{name}.hashes.arrow")
 
 
-def _write_rows(work: Work, part: Part, batches: list[Batch]) -> None:
+def _write_rows(work: Work, part: Part, batches: list[RowBatch]) -> None:
     with atomic_writer(_rows_url(work, part.name)) as stream, pa.ipc.new_file(stream, _ROWS, options=_LZ4) as writer:
         for batch in batches:
             refs = pa.nulls(len(batch.texts), pa.string()) if batch.refs is None else pa.array(batch.refs, pa.string())
@@ -156,7 +156,7 @@ def _write_rows(work: Work, part: Part, batches: list[Batch]) -> None:
             )
 
 
-def _write_hashes(work: Work, part: Part, batches: list[Batch], partitions: int) -> None:
+def _write_hashes(work: Work, part: Part, batches: list[RowBatch], partitions: int) -> None:
     """One record batch for each hash prefix, in order, so that a worker reads only the prefix it works on."""
     hashes = hash_texts(chain.from_iterable(batch.texts for batch in batches), part.rows)
     order = np.argsort(hashes, kind="stable")

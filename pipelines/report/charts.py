@@ -26,7 +26,7 @@ _HEIGHT = 230
 _LEGEND_WIDTH = 380  # of the narrowest panel on a wide screen
 
 
-class Line(NamedTuple):
+class ThresholdCurve(NamedTuple):
     """A curve over thresholds, with bounds where they are known; thresholds may come in any order."""
 
     name: str
@@ -75,7 +75,7 @@ def kept_by_threshold(threshold: Sequence[float], kept: Sequence[int], now: floa
     return _spec(area, rows, now=now, pan=True)
 
 
-def precision_by_threshold(lines: Sequence[Line], now: float | None) -> Spec:
+def precision_by_threshold(lines: Sequence[ThresholdCurve], now: float | None) -> Spec:
     """Precision of what each threshold keeps: estimates with their bounds, and the truth where it is known."""
     rows: Rows = []
     for line in lines:

@@ -39,7 +39,7 @@ class Example(NamedTuple):
     target: str
 
 
-class Examples(NamedTuple):
+class ExampleRows(NamedTuple):
     """Rows of one kind."""
 
     title: str
@@ -90,11 +90,11 @@ class _Collected:
             elif len(few := self._others.setdefault(reason, [])) < _BY_REASON:
                 few.append(_example(row))
 
-    def examples(self) -> Iterator[Examples]:
-        yield Examples("Kept, but least sure", "The pairs just above the threshold.", _ordered(self._doubtful))
-        yield Examples("Rejected, but most likely right", "The pairs just below it.", _ordered(self._missed))
+    def examples(self) -> Iterator[ExampleRows]:
+        yield ExampleRows("Kept, but least sure", "The pairs just above the threshold.", _ordered(self._doubtful))
+        yield ExampleRows("Rejected, but most likely right", "The pairs just below it.", _ordered(self._missed))
         others = [example for few in self._others.values() for example in few]
-        yield Examples("Rejected for other reasons", f"The first {_BY_REASON} of each.", others)
+        yield ExampleRows("Rejected for other reasons", f"The first {_BY_REASON} of each.", others)
 
 
 def _offer(heap: list[tuple[float, int, Example]], key: float, row: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ class Stage(NamedTuple):
     counters: Counters
 
 
-class Sample(NamedTuple):
+class PairSample(NamedTuple):
     """Some pairs, best first, as many of each band as possible; `right` where gold says so of every pair."""
 
     table: pa.Table
@@ -81,7 +81,7 @@ def scores_of(pairs: Dataset, *, rejected: bool = False) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def sample(mine: FinishedMine, scores: np.ndarray, most: int, gold: Gold | None) -> Sample:
+def sample(mine: FinishedMine, scores: np.ndarray, most: int, gold: Gold | None) -> PairSample:
     """At most `most` pairs of a mine with their texts, and what gold says of them."""
     bands = score_bands(scores)
     numbers = bands.of(scores)
@@ -92,7 +92,7 @@ def sample(mine: FinishedMine, scores: np.ndarray, most: int, gold: Gold | None)
         tables.append(batch.take(pa.array(inside)))
         first += len(batch)
     table = pa.concat_tables(tables) if tables else pa.table({name: pa.array([], pa.string()) for name in TEXTS})
-    return Sample(table, bands, numbers[chosen], gold.right[chosen] if gold else None, len(scores))
+    return PairSample(table, bands, numbers[chosen], gold.right[chosen] if gold else None, len(scores))
 
 
 def against_gold(mine: FinishedMine, scores: np.ndarray) -> Gold | None:

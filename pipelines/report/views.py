@@ -13,11 +13,11 @@ from pipelines.datasets.manifest import Dataset, flat
 from pipelines.mine.score_curve import histogram, thinned
 from pipelines.mine.work_folder import FinishedMine
 from pipelines.report import charts
-from pipelines.report.charts import Line, Rows
+from pipelines.report.charts import Rows, ThresholdCurve
 from pipelines.report.figures import (
     TEXTS,
     Gold,
-    Sample,
+    PairSample,
     SourceCount,
     Stage,
     against_gold,
@@ -130,17 +130,19 @@ def _by_threshold(mine: FinishedMine, scores: np.ndarray, gold: Gold | None) -> 
     lines = []
     if curve is not None and curve.basis == "calibration":
         bounds = (curve.precision_low, curve.precision_high)
-        lines.append(Line("estimate by probe pairs", curve.threshold, curve.precision, *bounds))
+        lines.append(ThresholdCurve("estimate by probe pairs", curve.threshold, curve.precision, *bounds))
     if curve is not None and curve.basis == "gold":
-        lines.append(Line("on the gold pairs", curve.threshold, curve.precision))
+        lines.append(ThresholdCurve("on the gold pairs", curve.threshold, curve.precision))
     if mine.review is not None and mine.review.curve.threshold:
         review = mine.review.curve
         bounds = (review.precision_low, review.precision_high)
-        lines.append(Line("estimate by review", review.threshold, review.precision, *bounds))
+        lines.append(ThresholdCurve("estimate by review", review.threshold, review.precision, *bounds))
     if gold is not None and (curve is None or curve.basis != "gold"):
         some = thinned(len(gold.curve.threshold))
         lines.append(
-            Line("truth, of pairs kept", *(c[some].tolist() for c in (gold.curve.threshold, gold.curve.precision)))
+            ThresholdCurve(
+                "truth, of pairs kept", *(c[some].tolist() for c in (gold.curve.threshold, gold.curve.precision))
+            )
         )
     if not lines:
         missing = (
@@ -170,7 +172,7 @@ def _precision_recall(mine: FinishedMine, gold: Gold | None) -> Panel:
     )
 
 
-def _lengths(mine: FinishedMine, chosen: Sample) -> Panel:
+def _lengths(mine: FinishedMine, chosen: PairSample) -> Panel:
     if not len(chosen.table):
         why = "No pair is shown" if chosen.total else "No pair was kept"
         return Panel("lengths", "Lengths", f"{why}, so there are no lengths to compare.")
@@ -256,7 +258,7 @@ def _lineage(mine: FinishedMine) -> Iterator[Ancestor]:
             yield Ancestor(f"{name} input", given.name, None, given.fingerprint)
 
 
-def _pairs(chosen: Sample) -> dict[str, Any]:
+def _pairs(chosen: PairSample) -> dict[str, Any]:
     """The sampled pairs as columns: shorter than rows, and quick to search."""
     table = chosen.table
     columns: dict[str, Any] = {"src": table[TEXTS[0]].to_pylist(), "tgt": table[TEXTS[1]].to_pylist()}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pipelines.mine.review_result import ReviewCurve, ReviewResult
 from pipelines.mine.score_curve import thinned
 from pipelines.review.marks import Verdict
-from pipelines.review.sample import ReviewSample
+from pipelines.review.review_sample import ReviewSample
 
 _Z = 1.6449  # leaves 5% on either side
 Array = NDArray[np.float64]

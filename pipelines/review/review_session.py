@@ -14,7 +14,7 @@ from pipelines.mine.work_folder import FinishedMine, find_mines
 from pipelines.report.figures import scores_of
 from pipelines.review.estimate import estimate
 from pipelines.review.marks import MARKS, Marks, Verdict
-from pipelines.review.sample import open_sample
+from pipelines.review.review_sample import open_sample
 
 FOLDER = "review"
 _WANTED = 0.9
@@ -61,13 +61,13 @@ class Session:
 
     def chart(self) -> dict[str, Any] | None:
         """The precision curve so far, None before the first mark."""
-        from pipelines.report.charts import Line, precision_by_threshold
+        from pipelines.report.charts import ThresholdCurve, precision_by_threshold
 
         result, curve = self.result, self.result.curve
         if not curve.threshold:
             return None
         bounds = (curve.precision_low, curve.precision_high)
-        line = Line("estimate by your marks", curve.threshold, curve.precision, *bounds)
+        line = ThresholdCurve("estimate by your marks", curve.threshold, curve.precision, *bounds)
         return precision_by_threshold([line], result.threshold)
 
     def _conclude(self) -> ReviewResult:

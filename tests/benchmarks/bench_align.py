@@ -13,9 +13,9 @@ from mining.alignment import BEADS, Document, align_sentences
 from mining.alignment_words import word_vectors
 from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
+from pipelines.align.align_job import EmbeddedCorpus, align_embedded
 from pipelines.align.align_settings import AlignSettings
-from pipelines.align.corpora import Corpus, DocumentText
-from pipelines.align.job import Embedded, align_embedded
+from pipelines.align.documents import Corpus, DocumentText
 from pipelines.mine.mine_settings import SideSettings
 from pipelines.mine.word_texts import find_words
 from pipelines.prepare.readers import ReadSettings
@@ -80,7 +80,9 @@ def main() -> None:
     ]
     vectors = [np.concatenate([pair[side] for pair in pairs]) for side in range(2)]
     settings = [SideSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", "de")]
-    embedded = [Embedded(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)]
+    embedded = [
+        EmbeddedCorpus(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)
+    ]
     began, work = time.perf_counter(), time.process_time()
     result = align_embedded(embedded[0], embedded[1], AlignSettings(source=settings[0], target=settings[1]))
     assert len(result.pairs) == DOCUMENTS

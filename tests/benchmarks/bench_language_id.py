@@ -164,7 +164,7 @@ SYSTEMS: list[tuple[str, str, Callable[[], Keep]]] = [
 
 def megabytes(name: str) -> float:
     if name == "twinlode":
-        from mining.language_id.model import MODEL_FILE
+        from mining.language_id.identifier import MODEL_FILE
 
         return MODEL_FILE.stat().st_size / 1e6
     return sum(path.size or 0 for path in files(name) or []) / 1e6

@@ -18,7 +18,7 @@ from encoder.data.batches import training_batches
 from encoder.data.examples import PairExamples
 from encoder.data.heldout import hold_out
 from encoder.data.sampling import BatchSettings, Sampler, mixture
-from encoder.data.store import Block, Store, StoreWriter
+from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.objectives.xtr import reconstruction_loss, sample_candidates
 from encoder.tokens import TokenBatch, Tokens
 
@@ -41,7 +41,7 @@ def _data_path() -> None:
                 rng.integers(0, VOCABULARY, lengths.sum(), dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
             )
             languages = np.tile(np.array([0, 1], np.int16), 10_000)
-            writer.add(0, Block(tokens, ("en", f"x{number}"), languages, np.full(10_000, 2)))
+            writer.add(0, TokenBlock(tokens, ("en", f"x{number}"), languages, np.full(10_000, 2)))
         writer.finish({})
         store = Store(Path(folder))
         for pairs in (2048, 8192):

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from wordfreq import available_languages, get_frequency_dict
 
-from mining.language_id.model import MODEL_FILE, Model, file_digest, save_model
-from mining.language_id.training import Sample, calibrate, fit, shrink
+from mining.language_id.identifier import MODEL_FILE, Model, file_digest, save_model
+from mining.language_id.identifier_training import LabelledSentences, calibrate, fit, shrink
 
 CORPORA = Path(__file__).resolve().parents[3] / "shared" / "data" / "train"
 EPOCHS, RATE = 2, 0.6
@@ -136,7 +136,7 @@ class Draw:
         self.names = names(corpora["en"]["tatoeba"])
         self.languages = sorted({*corpora, *self.lists})
 
-    def __call__(self, epoch: int) -> Sample:
+    def __call__(self, epoch: int) -> LabelledSentences:
         rng = random.Random(epoch)
         sentences: list[str] = []
         labels: list[int] = []
@@ -145,7 +145,7 @@ class Draw:
             sentences += own
             labels += [number] * len(own)
         print(f"epoch {epoch}: {len(sentences):,} sentences in {len(self.languages)} languages", flush=True)
-        return Sample(sentences, np.array(labels))
+        return LabelledSentences(sentences, np.array(labels))
 
     def _sentences(self, language: str, rng: random.Random) -> list[str]:
         own: list[str] = []

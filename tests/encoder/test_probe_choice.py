@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder.data.heldout import held_pairs
-from encoder.data.store import Block, Store, StoreWriter
+from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.default.probe_choice import choose_probes, held_out_pairs
 from encoder.tokens import Tokens
 
@@ -21,7 +21,7 @@ def make_store(folder: Path) -> Store:
         lines = english[corpus]
         both = [side for line in lines for side in (line, rng.integers(0, 9999, 8).tolist())]
         languages = np.tile(np.array([0, 1], np.int16), len(lines))
-        writer.add(corpus, Block(Tokens.from_lists(both), ("en", lang), languages, np.full(len(lines), 2)))
+        writer.add(corpus, TokenBlock(Tokens.from_lists(both), ("en", lang), languages, np.full(len(lines), 2)))
     writer.finish({})
     return Store(folder)
 
@@ -55,7 +55,7 @@ def test_half_of_the_pairs_are_those_that_most_languages_translate(tmp_path: Pat
     for lang, lines in (("de", english[:200]), ("fr", english[150:])):  # 50 in common
         both = [side for line in lines for side in (line, rng.integers(0, 9999, 8).tolist())]
         languages = np.tile(np.array([0, 1], np.int16), len(lines))
-        writer.add(0, Block(Tokens.from_lists(both), ("en", lang), languages, np.full(len(lines), 2)))
+        writer.add(0, TokenBlock(Tokens.from_lists(both), ("en", lang), languages, np.full(len(lines), 2)))
     writer.finish({})
     store = Store(tmp_path)
     chosen = choose_probes(store, held_pairs(store, 1.0), ["a"], quota=60)

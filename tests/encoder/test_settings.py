@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from encoder.settings import Settings, load_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 
 

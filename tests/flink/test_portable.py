@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.datasets.manifest import open_dataset
-from pipelines.mine.job import mine_corpora
+from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port

@@ -11,7 +11,7 @@ import pytest
 from mining.alignment import Alignment, Document, align_sentences, default_weights
 from mining.alignment_band import band_around, full_band, sentence_products
 from mining.alignment_formats import Bead, beads_of
-from mining.alignment_lattice import Task, judge, remaining, search, trace
+from mining.alignment_lattice import AlignmentTask, judge, remaining, search, trace
 from mining.alignment_words import with_words, word_vectors
 from mining.document_pairs import pair_confidence
 from mining.errors import InputError
@@ -95,7 +95,7 @@ def test_best_path_and_confidence_against_all_paths(seed: int, worded: bool) -> 
     products = sentence_products(band, src.spans, tgt.spans, 4)
     if source.words is not None and target.words is not None:
         products = with_words(products, band, source.words, target.words)
-    task = Task(band, products, src, tgt, default_weights(4, worded=worded))
+    task = AlignmentTask(band, products, src, tgt, default_weights(4, worded=worded))
     lattice = search(task)
     beads = trace(band, lattice.step, lattice.gap)
     rest = remaining(task, lattice.matched, lattice.deleted)
@@ -110,7 +110,7 @@ def test_best_path_and_confidence_against_all_paths(seed: int, worded: bool) -> 
         assert share == pytest.approx(np.exp(through - everything), abs=1e-6)
 
 
-def path_score(path: tuple[tuple[int, ...], ...], task: Task) -> float:
+def path_score(path: tuple[tuple[int, ...], ...], task: AlignmentTask) -> float:
     """Deletions that follow one another cost less than the first."""
     total, in_gap = 0.0, False
     for bead in path:
@@ -123,7 +123,7 @@ def path_score(path: tuple[tuple[int, ...], ...], task: Task) -> float:
     return total
 
 
-def bead_score(bead: tuple[int, ...], task: Task) -> float:
+def bead_score(bead: tuple[int, ...], task: AlignmentTask) -> float:
     a, i, b, j = bead
     n, m = i - a, j - b
     src, tgt, weights = task.src, task.tgt, task.weights

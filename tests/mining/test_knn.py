@@ -12,7 +12,7 @@ from mining import knn
 from mining.cell import knn_cell
 from mining.errors import InputError
 from mining.knn import choose_device, knn_graph, plan_cells
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.proposals import Blocks
 from mining.threads import thread_pool
 from mining.top_k import MISSING
@@ -30,7 +30,7 @@ def clustered(rng: np.random.Generator, rows: int, dim: int, dtype: type = np.fl
     return points.astype(dtype)
 
 
-def assert_exact(graph: Graph, x: np.ndarray, y: np.ndarray, k: int) -> None:
+def assert_exact(graph: KnnGraph, x: np.ndarray, y: np.ndarray, k: int) -> None:
     similarities = cosine_matrix(x, y)
     for found, matrix in ((graph.forward, similarities), (graph.backward, similarities.T)):
         ids, scores = nearest(matrix, k)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mining import partitioned
 from mining.codebook import Codebook
 from mining.knn import knn_graph
-from mining.neighbours import Graph, Neighbours, merge
+from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.partitioned import CellRows, absorb, group_cells, key_graph
 from mining.threads import thread_pool
 from mining.top_k import MISSING
@@ -62,7 +62,7 @@ def test_one_cell_for_all_is_the_exact_graph() -> None:
 def test_keys_together_are_one_key() -> None:
     x, y, a, b = vectors(80, 0), vectors(60, 1), cells(80, 2), cells(60, 3)
     key_of_cell = np.arange(10) % 3
-    joined = Graph(Neighbours.none(80, K), Neighbours.none(60, K))
+    joined = KnnGraph(Neighbours.none(80, K), Neighbours.none(60, K))
     with thread_pool(1) as pool:
         whole = key_graph(x, y, a, b, K, pool).graph
         for key in range(3):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mining import proposals, quantised
 from mining.bytewise import round_rows
 from mining.cell import knn_cell
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.proposals import Blocks
 from mining.quantised import quantised_cell
 from mining.threads import Threads, thread_pool
@@ -36,13 +36,13 @@ def drawn(kind: str, dim: int, dtype: type = np.float32) -> tuple[np.ndarray, np
     return x.astype(dtype), y.astype(dtype)
 
 
-def float32_graph(source: Vectors, target: Vectors, k: int, pool: Threads, monkeypatch: pytest.MonkeyPatch) -> Graph:
+def float32_graph(source: Vectors, target: Vectors, k: int, pool: Threads, monkeypatch: pytest.MonkeyPatch) -> KnnGraph:
     with monkeypatch.context() as patch:
         patch.setattr(quantised, "int8_is_fast", lambda: False)
         return knn_cell(source, target, k, pool=pool)
 
 
-def assert_same(found: Graph | None, expected: Graph) -> None:
+def assert_same(found: KnnGraph | None, expected: KnnGraph) -> None:
     assert found is not None
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours.ids, theirs.ids)

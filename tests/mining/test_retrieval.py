@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mining.knn import knn_graph
 from mining.margin import Margin
-from mining.neighbours import Graph, Neighbours
+from mining.neighbours import KnnGraph, Neighbours
 from mining.retrieval import BACKWARD, FORWARD, Retrieval, candidates, retrieve
 from mining.vectors import from_array
 from tests.mining.oracle import laser_pairs
@@ -66,4 +66,4 @@ def test_candidates_list_every_edge_once_with_its_directions() -> None:
 
 @pytest.mark.parametrize("retrieval", list(Retrieval))
 def test_an_empty_graph_gives_no_pairs(retrieval: Retrieval) -> None:
-    assert len(retrieve(Graph(Neighbours.none(0, 4), Neighbours.none(3, 4)), retrieval)) == 0
+    assert len(retrieve(KnnGraph(Neighbours.none(0, 4), Neighbours.none(3, 4)), retrieval)) == 0

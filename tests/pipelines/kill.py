@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipelines.datasets.manifest import open_dataset
-from pipelines.mine.job import mine_corpora
+from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 

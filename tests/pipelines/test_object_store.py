@@ -9,9 +9,9 @@ import pytest
 from mining.errors import InputError
 from pipelines import cli
 from pipelines.datasets.manifest import Dataset
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.text_job import mine_corpora
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 from tests.pipelines.object_store import FaultyStore, served
 

@@ -25,8 +25,11 @@ ROOTS = {
     "mine": ("`twinlode mine --config`, `--set`", "pipelines.mine.mine_settings:JobSettings"),
     "align": ("`AlignSettings` of the Python API", "pipelines.align.align_settings:AlignSettings"),
     "clean": ("`CleanSettings` of the Python API", "pipelines.clean.clean_stage:CleanSettings"),
-    "train": ("`twinlode train CONFIG`", "encoder.training.settings:TrainSettings"),
-    "train-classifier": ("`twinlode train-classifier CONFIG`", "pipelines.clean.training:ClassifierSettings"),
+    "train": ("`twinlode train CONFIG`", "encoder.training.training_settings:TrainSettings"),
+    "train-classifier": (
+        "`twinlode train-classifier CONFIG`",
+        "pipelines.clean.classifier_training:ClassifierSettings",
+    ),
     "loop": ("`twinlode loop CONFIG`", "pipelines.loop.loop_settings:LoopSettings"),
     "compare": ("`twinlode compare CONFIG`", "pipelines.evaluation.comparison:CompareSettings"),
     "suite": ("`twinlode eval suite --config`", "pipelines.evaluation.suite:Suite"),

@@ -1,6 +1,6 @@
 """Corpus readers: one small module for each format, all behind `read_block`."""
 
-from pipelines.prepare.readers.blocks import Batch, Block, ReadSettings
+from pipelines.prepare.readers.blocks import Block, ReadSettings, RowBatch
 from pipelines.prepare.readers.formats import cut_file, read_block
 
-__all__ = ["Batch", "Block", "ReadSettings", "cut_file", "read_block"]
+__all__ = ["Block", "ReadSettings", "RowBatch", "cut_file", "read_block"]

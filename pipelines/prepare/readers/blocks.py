@@ -59,7 +59,7 @@ class Block:
     stop: int | None = None
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Consecutive rows of a block: what was kept, and how many were dropped for which reason."""
 
     texts: list[str]
@@ -74,12 +74,12 @@ class Batch(NamedTuple):
         return len(self.texts) + self.dropped.total()
 
 
-Read = Callable[[Block, ReadSettings], Iterator[Batch]]
+Read = Callable[[Block, ReadSettings], Iterator[RowBatch]]
 
 
 def keep_rows(
     texts: list[str | None], first: int, settings: ReadSettings, dropped: Counter[str], refs: list[str] | None = None
-) -> Batch:
+) -> RowBatch:
     """A batch of the rows that are neither empty nor over-long; `first` is the line of the first.
 
     Rows that are None were found wanting before, and are in `dropped` already.
@@ -91,7 +91,7 @@ def keep_rows(
         long = sum(len(text) > most for text in present)
         dropped = dropped + Counter({TOO_LONG: long, EMPTY: len(present) - len(kept) - long})
     rows = cast(list[str], [texts[i] for i in kept])
-    return Batch(
+    return RowBatch(
         rows,
         np.asarray(kept, np.int64) + first,
         None if refs is None else [refs[i] for i in kept],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mining.paths import compression_of, extension, resolve
 from pipelines.prepare.readers import gettext, jsonl, lines, parquet, tables, web
-from pipelines.prepare.readers.blocks import Batch, Block, Format, Read, ReadSettings
+from pipelines.prepare.readers.blocks import Block, Format, Read, ReadSettings, RowBatch
 
 _READERS: dict[Format, Read] = {
     "txt": lines.read,
@@ -34,7 +34,7 @@ _EXTENSIONS: dict[str, Format] = {
 }
 
 
-def read_block(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read_block(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """The batches of one block, in file order; every row read is in a batch's texts or in its `dropped`."""
     return _READERS[block.format](block, settings)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from mining.catalogs import is_draft, one_line, read_catalog
 from mining.errors import InputError
-from pipelines.prepare.readers.blocks import UNTRANSLATED, Batch, Block, ReadSettings, keep_rows
+from pipelines.prepare.readers.blocks import UNTRANSLATED, Block, ReadSettings, RowBatch, keep_rows
 
 DEFAULT_SIDE = "msgstr"
 
 
-def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """`settings.column` "msgstr" (default) or "msgid"; `ref` is the message context or its first occurrence.
 
     `line` is that of the entry (.mo files, which have no lines: its number). Fuzzy and missing translations count as

@@ -6,18 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from pipelines.prepare.readers.blocks import BAD_JSON, NO_COLUMN, Batch, Block, ReadSettings, keep_rows
+from pipelines.prepare.readers.blocks import BAD_JSON, NO_COLUMN, Block, ReadSettings, RowBatch, keep_rows
 from pipelines.prepare.readers.lines import read_lines
 
 DEFAULT_FIELD = "text"
 _BAD: dict[str, object] = {}  # stands for a line that is no JSON object
 
 
-def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """The field `settings.column` (default: "text") of each object; an object without it counts as no_column."""
     field = settings.column or DEFAULT_FIELD
 
-    def parse(lines: list[str | None], first: int, dropped: Counter[str]) -> Batch:
+    def parse(lines: list[str | None], first: int, dropped: Counter[str]) -> RowBatch:
         dropped = dropped.copy()
         rows = [_object(line) if line and not line.isspace() else None for line in lines]
         texts: list[str | None] = list(lines)  # blank lines stay, and count as empty

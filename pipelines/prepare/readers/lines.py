@@ -12,21 +12,21 @@ import numpy as np
 from mining.decompression import Damaged
 from mining.encodings import Utf8Check, require_no_mark
 from mining.files import open_decompressed
-from pipelines.prepare.readers.blocks import BAD_UTF8, TRUNCATED, Batch, Block, ReadSettings, keep_rows
+from pipelines.prepare.readers.blocks import BAD_UTF8, TRUNCATED, Block, ReadSettings, RowBatch, keep_rows
 from pipelines.prepare.readers.streams import damage_error, read_some
 
 CHUNK = 1 << 20
 
 # Lines (None where not UTF-8), the number of the first, and the rows dropped so far by reason.
-Parse = Callable[[list[str | None], int, Counter[str]], Batch]
+Parse = Callable[[list[str | None], int, Counter[str]], RowBatch]
 
 
-def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """One sentence per line."""
     return read_lines(block, settings, lambda lines, first, dropped: keep_rows(lines, first, settings, dropped))
 
 
-def read_lines(block: Block, settings: ReadSettings, parse: Parse) -> Iterator[Batch]:
+def read_lines(block: Block, settings: ReadSettings, parse: Parse) -> Iterator[RowBatch]:
     """The lines that begin inside the block, about a megabyte at a time, through `parse`."""
     line = 0
     check = Utf8Check(block.url)
@@ -39,7 +39,7 @@ def read_lines(block: Block, settings: ReadSettings, parse: Parse) -> Iterator[B
         except Damaged as error:
             if settings.truncated == "stop":
                 raise damage_error(block.url, f"line {line}", error) from None
-            yield Batch([], np.zeros(0, np.int64), None, Counter({TRUNCATED: 1}), line)
+            yield RowBatch([], np.zeros(0, np.int64), None, Counter({TRUNCATED: 1}), line)
     check.finish(line)
 
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 
 from mining.errors import InputError
 from mining.files import open_binary
-from pipelines.prepare.readers.blocks import EMPTY, Batch, Block, ReadSettings, keep_rows
+from pipelines.prepare.readers.blocks import EMPTY, Block, ReadSettings, RowBatch, keep_rows
 
 DEFAULT_COLUMN = "text"
 BATCH_ROWS = 8192
 
 
-def read(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """The column `settings.column` (default: "text"); `line` is the row number, a null counts as empty."""
     column = settings.column or DEFAULT_COLUMN
     wanted = [column] if settings.ref_column is None else [column, settings.ref_column]

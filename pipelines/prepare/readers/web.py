@@ -22,9 +22,9 @@ from pipelines.prepare.readers.blocks import (
     TOO_LONG,
     TOO_MANY_ATTRIBUTES,
     TRUNCATED,
-    Batch,
     Block,
     ReadSettings,
+    RowBatch,
 )
 from pipelines.prepare.readers.splitting import split_sentences
 from pipelines.prepare.readers.streams import damage_error, read_some
@@ -56,17 +56,17 @@ class Page(NamedTuple):
     alternates: dict[str, str] | None = None  # language: URL
 
 
-def read_wet(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read_wet(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """Sentences of each conversion record; `line` is the number of the record in the file."""
     return _batches(_records(block, settings, "conversion", _wet_page), settings)
 
 
-def read_warc(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read_warc(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """Sentences of the main text of each HTML response; `line` is the number of the record in the file."""
     return _batches(_records(block, settings, "response", _warc_page), settings)
 
 
-def read_html(block: Block, settings: ReadSettings) -> Iterator[Batch]:
+def read_html(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
     """Sentences of the main text of one HTML file; `ref` is the file."""
 
     def page() -> Iterator[Page]:
@@ -80,7 +80,7 @@ def read_html(block: Block, settings: ReadSettings) -> Iterator[Batch]:
     return _batches(page(), settings)
 
 
-def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[Batch]:
+def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[RowBatch]:
     texts: list[str] = []
     refs: list[str] = []
     lines: list[int] = []
@@ -98,9 +98,9 @@ def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[Batch]:
         if page.alternates and kept:
             alternates[page.url] = page.alternates
         if len(texts) >= BATCH_SENTENCES:
-            yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
+            yield RowBatch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
             texts, refs, lines, dropped, alternates = [], [], [], Counter(), {}
-    yield Batch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
+    yield RowBatch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
 
 
 def _wet_page(record: Any, url: str, body: bytes) -> Page:

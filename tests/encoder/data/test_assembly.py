@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from encoder.data.assembly import Assembled, assemble, union
 from encoder.data.corpora import AssemblySettings
-from encoder.data.store import Block, Store, StoreWriter
+from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.tokens import Tokens
 
 LANGUAGES = ("en", "de", "fr", "es")
@@ -20,7 +20,7 @@ def make_store(folder: Path, groups: list[list[tuple[str, int]]]) -> Store:
     flat = [member for group in groups for member in group]
     tokens = Tokens.from_lists([[word] for _, word in flat])
     languages = np.array([LANGUAGES.index(lang) for lang, _ in flat], np.int16)
-    writer.add(0, Block(tokens, LANGUAGES, languages, np.array([len(group) for group in groups])))
+    writer.add(0, TokenBlock(tokens, LANGUAGES, languages, np.array([len(group) for group in groups])))
     writer.finish({})
     return Store(folder)
 

@@ -12,7 +12,7 @@ from encoder.data.corpora import AssemblySettings
 from encoder.data.examples import build_examples, draw_members
 from encoder.data.heldout import hold_out
 from encoder.data.sampling import BatchSettings, Sampler, mixture
-from encoder.data.store import Block, Store, StoreWriter
+from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.tokens import Tokens
 from mining.errors import InputError
 
@@ -25,7 +25,7 @@ def make_store(folder: Path, sizes: list[int], triples: bool = False) -> Store:
     tokens = Tokens.from_lists([[1000 * g + n] for g, size in enumerate(sizes) for n in range(size)])
     languages = np.array([n for size in sizes for n in range(size)], np.int16)
     rows = np.arange(len(sizes) // 3 * 3).reshape(-1, 3) if triples else np.zeros((0, 3), np.int64)
-    writer.add(0, Block(tokens, LANGUAGES, languages, np.array(sizes), rows))
+    writer.add(0, TokenBlock(tokens, LANGUAGES, languages, np.array(sizes), rows))
     writer.finish({})
     return Store(folder)
 

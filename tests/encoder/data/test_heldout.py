@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder.data.heldout import held_pairs, hold_out
-from encoder.data.store import Block, Store, StoreWriter
+from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.tokens import Tokens
 
 
@@ -17,7 +17,7 @@ def make_store(folder: Path) -> Store:
     for corpus, (left, right) in enumerate([("en", "de"), ("en", "fr"), ("de", "fr")]):
         both = [sentence for pair in zip(lines[left], lines[right], strict=True) for sentence in pair]
         languages = np.tile(np.array([0, 1], np.int16), 2000)
-        writer.add(corpus, Block(Tokens.from_lists(both), (left, right), languages, np.full(2000, 2)))
+        writer.add(corpus, TokenBlock(Tokens.from_lists(both), (left, right), languages, np.full(2000, 2)))
     writer.finish({})
     return Store(folder)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.readers import Group, Malformed, Row, Triple, read_groups
+from encoder.data.parallel_readers import Group, Malformed, Row, Triple, read_groups
 from mining.errors import InputError
 
 

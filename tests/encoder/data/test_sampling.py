@@ -13,7 +13,7 @@ from encoder.data.examples import PairExamples, pair_batch
 from encoder.data.heldout import hold_out
 from encoder.data.permutation import permute
 from encoder.data.sampling import BatchSettings, Drawn, Sampler, mixture
-from encoder.data.store import Block, Store, StoreWriter, group_pairs, text_hashes
+from encoder.data.store import Store, StoreWriter, TokenBlock, group_pairs, text_hashes
 from encoder.tokens import Tokens
 from mining.errors import InputError
 
@@ -25,7 +25,7 @@ def make_store(folder: Path, sizes: dict[str, int], vocabulary: int = 10_000) ->
     for corpus, (lang, count) in enumerate(sizes.items()):
         lists = [rng.integers(0, vocabulary, rng.integers(1, 20)).tolist() for _ in range(2 * count)]
         languages = np.tile(np.array([0, 1], np.int16), count)
-        writer.add(corpus, Block(Tokens.from_lists(lists), ("en", lang), languages, np.full(count, 2)))
+        writer.add(corpus, TokenBlock(Tokens.from_lists(lists), ("en", lang), languages, np.full(count, 2)))
     writer.finish({})
     return Store(folder)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from encoder.batch import Batch
-from encoder.objectives.base import EncoderFacts
+from encoder.objectives.objective import EncoderFacts
 from encoder.tokens import Tokens
 
 VOCABULARY, DIM = 40, 8

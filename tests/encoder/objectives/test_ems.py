@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from encoder.batch import Batch
-from encoder.objectives.base import EncoderFacts
 from encoder.objectives.ems import Ems, EmsSettings
+from encoder.objectives.objective import EncoderFacts
 from encoder.tokens import Tokens
 from mining.errors import InputError
 

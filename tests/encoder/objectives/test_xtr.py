@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoder.objectives.xtr import (
-    Candidates,
+    ScoredVocabulary,
     XtrHead,
     reconstruction_loss,
     sample_candidates,
@@ -76,7 +76,7 @@ def test_sampled_candidates_hold_the_targets_and_estimate_the_partition() -> Non
     estimates = []
     for _ in range(400):
         candidates = sample_candidates(targets, vocabulary, 50)
-        assert isinstance(candidates, Candidates)
+        assert isinstance(candidates, ScoredVocabulary)
         assert len(candidates.ids) == 52
         assert set(targets.tolist()) <= set(candidates.ids.tolist())
         estimates.append((logits[candidates.ids] + candidates.bias).exp().sum())

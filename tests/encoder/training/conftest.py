@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from encoder.settings import validate_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 
 SUBJECTS = {"the cat": "le chat", "a dog": "un chien", "my sister": "ma soeur", "our king": "notre roi"}
 VERBS = {"sees": "voit", "eats": "mange", "finds": "trouve", "draws": "dessine"}

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from encoder.batch import Batch
 from encoder.models import TransformerSettings, build_model
-from encoder.objectives.base import EncoderFacts
 from encoder.objectives.ems import Ems, EmsSettings
+from encoder.objectives.objective import EncoderFacts
 from encoder.tokens import Tokens
 from encoder.training.cache import backward
 from encoder.training.optimizers import make_optimizer
-from encoder.training.settings import OptimizerSettings
 from encoder.training.state import load_state, save_state
+from encoder.training.training_settings import OptimizerSettings
 
 
 def make_batch(pairs: int) -> Batch:

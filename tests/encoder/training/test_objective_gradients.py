@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from encoder import distributed
 from encoder.batch import Batch, take_tokens
 from encoder.models import TransformerSettings, build_model
-from encoder.objectives.base import EncoderFacts
 from encoder.objectives.mixture import build_objectives
 from encoder.objectives.mpcl import MpclSettings
 from encoder.objectives.msimcse import MsimcseSettings
+from encoder.objectives.objective import EncoderFacts
 from encoder.objectives.vmsst import VmsstSettings
 from encoder.objectives.vmsst_networks import Gaussian
 from encoder.training.cache import backward

@@ -8,8 +8,8 @@ import pytest
 
 from encoder.data.examples import pair_batch
 from encoder.inference import Encoder
+from encoder.training.heldout_retrieval import precision_at_1
 from encoder.training.observation import Quiet
-from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.trainer import StepReport
 from mining.errors import InputError

@@ -11,7 +11,7 @@ from encoder.inference import Encoder
 from encoder.training.observation import Quiet
 from encoder.training.optimizers import make_optimizer, set_learning_rates
 from encoder.training.session import train
-from encoder.training.settings import OptimizerSettings
+from encoder.training.training_settings import OptimizerSettings
 from mining.errors import InputError
 from tests.encoder.training.conftest import make_settings
 

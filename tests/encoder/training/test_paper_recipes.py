@@ -11,7 +11,7 @@ import pytest
 from encoder.inference import Encoder
 from encoder.settings import load_settings
 from encoder.training.session import train
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from tests.encoder.fixtures import WORDS, write_tiny_mt5, write_tiny_xlm_roberta
 from tests.encoder.training.test_objectives import Watch
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from encoder.training.schedule import learning_rate_factor
-from encoder.training.settings import ScheduleSettings
+from encoder.training.training_settings import ScheduleSettings
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from encoder.exchange import import_encoder
 from encoder.inference import Encoder
 from encoder.models import PretrainedSettings
 from encoder.training.cache import backward
+from encoder.training.heldout_retrieval import precision_at_1
 from encoder.training.observation import Quiet, RunLog
-from encoder.training.retrieval import precision_at_1
 from encoder.training.session import Trained, train
 from encoder.training.state import STATE_FILE
 from encoder.training.trainer import StepReport

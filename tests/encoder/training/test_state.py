@@ -9,8 +9,8 @@ from safetensors import SafetensorError
 
 from encoder.models import BagSettings
 from encoder.training.optimizers import make_optimizer
-from encoder.training.settings import OptimizerSettings
 from encoder.training.state import save_state
+from encoder.training.training_settings import OptimizerSettings
 from mining.errors import InputError
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training.test_cache import make_modules

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mining.filters import IdentityFilter, LanguageFilter, LengthFilter, LengthRatioFilter, NumberFilter, ScriptFilter
-from mining.filters.base import PairFilter, TextPairs, base_language
 from mining.filters.characters import count_characters
+from mining.filters.pair_filter import PairFilter, TextPairs, base_language
 from mining.filters.script import scripts_of
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mining.knn import knn_graph
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.scoring.noise import Noise, NoiseMaker, drop_words, split_text
 from mining.scoring.tasks import NEAR, Bitext, cleaning_task, label_candidates, mining_task
 from mining.vectors import from_array
@@ -13,7 +13,7 @@ TEXTS = [f"The cat number {i} of Berlin{i % 7} sees {i + 100} birds near Paris{i
 BITEXT = Bitext("xx", "en", [f"quelle {i} {i + 100} de la ville" for i in range(60)], TEXTS)
 
 
-def _graph(seed: int = 0) -> Graph:
+def _graph(seed: int = 0) -> KnnGraph:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(60, 8)).astype(np.float32)
     y = x + 0.8 * rng.normal(size=(60, 8)).astype(np.float32)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from encoder.models.bag import BagSettings
 from mining.errors import InputError
-from pipelines.align.corpora import document_files, document_key, document_keys, read_corpus
+from pipelines.align.documents import document_files, document_key, document_keys, read_corpus
 from pipelines.cli import app
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint

@@ -11,7 +11,7 @@ from encoder.data.corpora import CorpusSettings, DataSettings
 from encoder.inference import Encoder
 from encoder.models.bag import BagSettings
 from mining.scoring.classifier import FOLDER
-from pipelines.clean.training import ClassifierSettings, train_classifier
+from pipelines.clean.classifier_training import ClassifierSettings, train_classifier
 from tests.encoder.fixtures import WORDS, write_checkpoint
 
 

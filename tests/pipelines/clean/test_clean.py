@@ -25,9 +25,9 @@ from pipelines.clean.cleaned_files import SCORES, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.clean.planted import Check
 from pipelines.cli import app
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.bucc import Bucc
-from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.noise import NoiseInBitext
+from pipelines.evaluation.noisy_bitext import NoiseInBitext
 from pipelines.evaluation.sources import load_source
 from pipelines.mine.word_texts import WordEncoder, read_texts
 from tests.pipelines.clean.conftest import toy_pairs

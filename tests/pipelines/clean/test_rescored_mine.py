@@ -14,10 +14,10 @@ from encoder.checkpoint import FINGERPRINT
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from pipelines.datasets.manifest import Dataset
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.rescored_graph import rescoring
+from pipelines.mine.text_job import mine_corpora
 from tests.pipelines.clean.conftest import toy_pairs
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.demo.catalogs import Pair
+from pipelines.demo.archived_catalogs import Pair
 from pipelines.demo.demo_corpora import DemoCorpora, split, without_known, write_corpora
 from pipelines.demo.messages import identity
 

@@ -7,8 +7,8 @@ import pytest
 from mining.errors import InputError
 from pipelines.datasets.manifest import Dataset
 from pipelines.demo import parallel_mines
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import SideSettings
+from pipelines.mine.text_job import mine_corpora
 from pipelines.prepare.readers import ReadSettings
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 

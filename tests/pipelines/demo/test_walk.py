@@ -13,9 +13,9 @@ from encoder.default.language_card import CARD, Card
 from encoder.training.observation import Quiet
 from encoder.training.session import train
 from pipelines.cli import app, main
+from pipelines.demo.demo_plan import FULL, QUICK
 from pipelines.demo.hand import program
 from pipelines.demo.packages import Package
-from pipelines.demo.plan import FULL, QUICK
 from pipelines.mine.score_curve import ScoreCurve
 from tests.encoder.training.conftest import make_settings
 from tests.pipelines.demo.wheels import catalog, messages, write_wheel
@@ -40,7 +40,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "registry"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("pipelines.demo.plan.QUICK", TINY)
+    monkeypatch.setattr("pipelines.demo.demo_plan.QUICK", TINY)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "registry").mkdir()
     return tmp_path

@@ -13,7 +13,7 @@ from encoder.tokens import Tokens
 from mining.errors import InputError
 from pipelines.datasets.manifest import Shard
 from pipelines.datasets.sentences import tokens_of
-from pipelines.embed.sentence_vectors import Embedded, embed_table, require_few_dead, survive
+from pipelines.embed.sentence_vectors import EmbeddedRows, embed_table, require_few_dead, survive
 from tests.pipelines.corpora import write_encoder
 
 
@@ -71,7 +71,7 @@ def test_an_error_of_the_device_is_raised(
 @pytest.mark.parametrize(("failed", "empty", "refused"), [(1, 90, False), (2, 0, False), (3, 0, True)])
 def test_a_shard_of_which_more_than_a_hundredth_failed_is_refused(failed: int, empty: int, refused: bool) -> None:
     reasons = dict.fromkeys(range(failed), "RuntimeError") | dict.fromkeys(range(failed, failed + empty), "no_tokens")
-    found = Embedded(np.empty(0, np.int64), np.empty((0, 2)), reasons, np.ones(200, np.int64))
+    found = EmbeddedRows(np.empty(0, np.int64), np.empty((0, 2)), reasons, np.ones(200, np.int64))
     shard = Shard(index=0, name="00000.parquet", rows=200, digest="")
     message = r"3 of 200 sentences of 00000\.parquet cannot be embedded \(RuntimeError 3\)"
     with pytest.raises(InputError, match=message) if refused else nullcontext():

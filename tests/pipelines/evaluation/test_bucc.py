@@ -12,10 +12,10 @@ from encoder.default import Probes
 from mining.errors import InputError
 from mining.margin import Margin
 from mining.retrieval import Edges, Retrieval
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.bucc import CALIBRATED, PROMISED, SAME, TUNED, Bucc, metrics_at, pair_counts
 from pipelines.evaluation.calibrated import read_seed
 from pipelines.evaluation.comparable import find_pairs, read_comparable
-from pipelines.evaluation.data import DataFolder
 from pipelines.evaluation.samples import f1_percent
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 

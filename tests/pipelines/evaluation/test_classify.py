@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.classifiers import Examples, MlpSettings, first_of_each, predict, train_mlp
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
+from pipelines.evaluation.classifiers import LabelledVectors, MlpSettings, first_of_each, predict, train_mlp
 from pipelines.evaluation.classify import Classify, unit_rows
-from pipelines.evaluation.data import DataFolder, Texts
 from pipelines.evaluation.labelled import read_labelled, some_of
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
 
-def blobs(count: int, seed: int, spread: float = 0.5) -> Examples:
+def blobs(count: int, seed: int, spread: float = 0.5) -> LabelledVectors:
     draw = np.random.default_rng(seed)
     labels = np.arange(count) % 3
-    return Examples((np.eye(3)[labels] * 2 + spread * draw.normal(size=(count, 3))).astype(np.float32), labels)
+    return LabelledVectors((np.eye(3)[labels] * 2 + spread * draw.normal(size=(count, 3))).astype(np.float32), labels)
 
 
 def test_mlp_learns_repeats_itself_and_ignores_the_global_seed() -> None:
@@ -34,7 +34,7 @@ def test_mlp_learns_repeats_itself_and_ignores_the_global_seed() -> None:
     assert (first == test.labels).mean() > 0.9
 
 
-def labelled_lines(examples: Examples) -> list[str]:
+def labelled_lines(examples: LabelledVectors) -> list[str]:
     return [f"c{label}\t{line}" for label, line in zip(examples.labels, literal(examples.vectors), strict=True)]
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from encoder.settings import load_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from pipelines.cli import main
 from pipelines.evaluation.benchmark import Score

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.hubness import HubnessOfSpace
 from tests.pipelines.evaluation.test_bucc import corpora
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write

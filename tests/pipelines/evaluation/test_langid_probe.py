@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.langid_probe import LangidProbe
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.paws import SAME, TUNED, PawsX
 from tests.pipelines.evaluation.toys import LiteralVectors, scores_of, write
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.questions import QuestionRetrieval, normalised_answer
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 

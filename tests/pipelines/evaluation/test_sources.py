@@ -12,7 +12,7 @@ from encoder.models import BagSettings
 from mining.errors import InputError
 from mining.vectors import write_vectors
 from pipelines.evaluation.benchmark import evaluate
-from pipelines.evaluation.data import Texts
+from pipelines.evaluation.benchmark_files import Texts
 from pipelines.evaluation.sources import EncodedTexts, TextWriter, VectorFolder, load_source
 from pipelines.evaluation.tatoeba import Tatoeba
 from tests.encoder.fixtures import sentences, write_checkpoint, write_tiny_xlm_roberta

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.sources import TextWriter
 from pipelines.evaluation.sts import Sts, missing
 from pipelines.evaluation.sts_files import StsSet, read_sets

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.tatoeba import GROUPS, Tatoeba
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 

@@ -11,8 +11,8 @@ from mining.errors import InputError
 from mining.margin import Margin, margin_scores
 from pipelines.evaluation.aligned import read_nway, sampled_queries
 from pipelines.evaluation.benchmark import graph_of
-from pipelines.evaluation.data import DataFolder
-from pipelines.evaluation.xsim import Retrieval, Xsim, best_by_margin
+from pipelines.evaluation.benchmark_files import DataFolder
+from pipelines.evaluation.xsim import CrossLingualRetrieval, Xsim, best_by_margin
 from tests.pipelines.evaluation.test_bucc import corpora
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
@@ -102,17 +102,21 @@ def test_retrieval_from_tsv_and_from_gold(tmp_path: Path) -> None:
     vectors = draw.normal(size=(30, 6))
     lines = (f"{s}\t{t}" for s, t in zip(literal(vectors), literal(vectors + 0.01), strict=True))
     write(tmp_path / "tsv", "de-en.tsv", *lines)
-    outcome = Retrieval(data=".", queries=10, candidates=25).run(LiteralVectors(), DataFolder(tmp_path / "tsv"))
+    outcome = CrossLingualRetrieval(data=".", queries=10, candidates=25).run(
+        LiteralVectors(), DataFolder(tmp_path / "tsv")
+    )
     assert scores_of(outcome)["de-en", "P@1 margin"] == scores_of(outcome)["de-en", "P@1 cosine"] == 100.0
     assert ("de-en", "10 queries in 25") in outcome.choices
     (tmp_path / "tsv/de-en.tsv").rename(tmp_path / "tsv/de-en.bicleaner.txt")  # as ParaCrawl publishes it
     write(tmp_path / "tsv", "read-me.txt", "not a parallel file")
-    again = Retrieval(data=".", queries=10, candidates=25).run(LiteralVectors(), DataFolder(tmp_path / "tsv"))
+    again = CrossLingualRetrieval(data=".", queries=10, candidates=25).run(
+        LiteralVectors(), DataFolder(tmp_path / "tsv")
+    )
     assert scores_of(again) == scores_of(outcome)
     with pytest.raises(InputError, match=r"no corpora in the form of BUCC; .*; or parallel files such as de-en\.tsv"):
-        Retrieval(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+        CrossLingualRetrieval(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     corpora(tmp_path / "gold", "de-en", seed=1, noise=0.1)
-    outcome = Retrieval(data=".", queries=15).run(LiteralVectors(), DataFolder(tmp_path / "gold"))
+    outcome = CrossLingualRetrieval(data=".", queries=15).run(LiteralVectors(), DataFolder(tmp_path / "gold"))
     assert ("de-en", "15 queries in 60") in outcome.choices
     assert scores_of(outcome)["mean of 1", "P@1 margin"] == 100.0
 

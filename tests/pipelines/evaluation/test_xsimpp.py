@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder, Texts
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.xsimpp import XsimPlusPlus
 from tests.pipelines.evaluation.toys import scores_of, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.evaluation.data import Texts
+from pipelines.evaluation.benchmark_files import Texts
 
 
 class LiteralVectors:

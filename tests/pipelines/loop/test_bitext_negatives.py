@@ -8,7 +8,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.readers import Triple, read_groups
+from encoder.data.parallel_readers import Triple, read_groups
 from mining.scoring.tasks import Bitext
 from pipelines.cli import app
 from pipelines.evaluation.benchmark import graph_of

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from encoder.settings import apply_override, load_settings, validate_settings
-from encoder.training.settings import TrainSettings
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from pipelines.loop.engine import run_loop
 from pipelines.loop.loop_settings import LoopSettings, training_settings

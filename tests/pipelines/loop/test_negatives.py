@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.readers import Triple, read_groups
+from encoder.data.parallel_readers import Triple, read_groups
 from mining.margin import Margin
-from mining.neighbours import Graph, write_neighbours
+from mining.neighbours import KnnGraph, write_neighbours
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work
@@ -25,7 +25,7 @@ def dataset(folder: Path, kind: str, shards: list[Shard]) -> Dataset:
 
 
 @pytest.fixture
-def graph() -> Graph:
+def graph() -> KnnGraph:
     rng = np.random.default_rng(0)
     source, target = rng.normal(size=(2, ROWS + PLANTED, 6)).astype(np.float32)
     target[:ROWS] += 2 * source[:ROWS]  # so that rows correspond
@@ -33,10 +33,10 @@ def graph() -> Graph:
 
 
 @pytest.fixture
-def stored(graph: Graph, tmp_path: Path) -> Dataset:
+def stored(graph: KnnGraph, tmp_path: Path) -> Dataset:
     """The graph in two shards of each direction."""
     shards = []
-    for direction, neighbours in zip(Graph._fields, graph, strict=True):
+    for direction, neighbours in zip(KnnGraph._fields, graph, strict=True):
         for number, rows in enumerate(np.array_split(np.arange(ROWS + PLANTED), 2)):
             name = f"{direction}-{number:05d}.parquet"
             part = type(neighbours)(neighbours.ids[rows], neighbours.scores[rows])
@@ -46,7 +46,7 @@ def stored(graph: Graph, tmp_path: Path) -> Dataset:
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_against_one_by_one(graph: Graph, stored: Dataset, direction: str) -> None:
+def test_against_one_by_one(graph: KnnGraph, stored: Dataset, direction: str) -> None:
     own, other = (graph.forward, graph.backward) if direction == "forward" else (graph.backward, graph.forward)
     ids = np.arange(0, ROWS, 2)
     cosines = np.linspace(0.2, 0.9, len(ids))

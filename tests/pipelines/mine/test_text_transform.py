@@ -8,8 +8,8 @@ import pytest
 from pipelines.datasets.manifest import open_dataset
 from pipelines.embed.vector_stage import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
-from pipelines.mine.job import mine_corpora
 from pipelines.mine.mine_settings import JobSettings, ThresholdSettings
+from pipelines.mine.text_job import mine_corpora
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.local import run_local
 from tests.pipelines.corpora import job, write_corpora, write_encoder

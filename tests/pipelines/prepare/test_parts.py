@@ -21,7 +21,7 @@ from pipelines.prepare.parts import (
     read_rows,
     write_parts,
 )
-from pipelines.prepare.readers.blocks import EMPTY, Batch
+from pipelines.prepare.readers.blocks import EMPTY, RowBatch
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def work(tmp_path: Path) -> Work:
     return made
 
 
-def batches(count: int, read: list[int] | None = None) -> Iterator[Batch]:
+def batches(count: int, read: list[int] | None = None) -> Iterator[RowBatch]:
     """Two sentences of four characters each a batch, and a line between that the reader dropped."""
     for number in range(count):
         if read is not None:
             read.append(number)
         lines = np.array([3 * number, 3 * number + 2])
-        yield Batch([f"a{number:03}", f"b{number % 2:03}"], lines, None, Counter(too_long=1), 3 * number + 3)
+        yield RowBatch([f"a{number:03}", f"b{number % 2:03}"], lines, None, Counter(too_long=1), 3 * number + 3)
 
 
 CLEANED = {
@@ -51,7 +51,7 @@ CLEANED = {
 @pytest.mark.parametrize(("texts", "expected", "dropped"), CLEANED.values(), ids=CLEANED)
 def test_clean(texts: list[str], expected: list[str], dropped: dict[str, int]) -> None:
     lines = np.arange(len(texts))
-    found = clean(Batch(texts, lines, [f"r{n}" for n in lines], Counter(too_long=1), len(texts)), None)
+    found = clean(RowBatch(texts, lines, [f"r{n}" for n in lines], Counter(too_long=1), len(texts)), None)
     kept = [row for row, text in enumerate(texts) if text.strip()]
     assert found.texts == expected
     assert found.lines.tolist() == kept and found.refs == [f"r{n}" for n in kept]
@@ -60,7 +60,7 @@ def test_clean(texts: list[str], expected: list[str], dropped: dict[str, int]) -
 
 def test_other_languages_are_counted_apart_from_empty_lines() -> None:
     texts = ["This is a sentence in the English language.", "", "Das hier ist ein Satz in deutscher Sprache."]
-    found = clean(Batch(texts, np.arange(3), None, Counter(), 3), LanguageTest("en", 0.5))
+    found = clean(RowBatch(texts, np.arange(3), None, Counter(), 3), LanguageTest("en", 0.5))
     assert found.texts == texts[:1]
     assert +found.dropped == {EMPTY: 1, LANGUAGE: 1}
 

@@ -13,7 +13,7 @@ from pipelines.mine.review_result import ReviewCurve, ReviewResult
 from pipelines.report.bands import score_bands
 from pipelines.review.estimate import Marked, estimate, precision_curve, wilson
 from pipelines.review.marks import Verdict
-from pipelines.review.sample import ReviewSample, SampledPair
+from pipelines.review.review_sample import ReviewSample, SampledPair
 
 EMPTY = ReviewCurve(threshold=[], kept=[], precision=[], precision_low=[], precision_high=[])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pipelines
-from pipelines.loop import training
+from pipelines.loop import round_training
 from pipelines.runners import local
 from pipelines.runners.processes import child_environment
 
@@ -51,6 +51,6 @@ def test_training_processes_are_started_so(own_folder: Path, monkeypatch: pytest
             return {}
 
     with monkeypatch.context() as patch:
-        patch.setattr(training.subprocess, "run", run)
-        training._torchrun(Plan(), own_folder / "run", [], 2)  # type: ignore[arg-type]
+        patch.setattr(round_training.subprocess, "run", run)
+        round_training._torchrun(Plan(), own_folder / "run", [], 2)  # type: ignore[arg-type]
     assert imported(started[0]) == pipelines.__file__

@@ -16,8 +16,8 @@ from mining.scoring.tasks import Bitext, CleaningTask, cleaning_task
 from pipelines.clean.chunk_scores import SCORES, Scorer
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
-from pipelines.evaluation.data import DataFolder, Texts
-from pipelines.evaluation.samples import Sample, mean_percent
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
+from pipelines.evaluation.samples import TestItems, mean_percent
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
 from pipelines.mine.rescoring import find_classifier, require_encoder
 
@@ -82,10 +82,10 @@ class NoiseInBitext(Benchmark):
         threshold = np.quantile(values[task.right], 1 - self.recall)
         kept = values >= threshold
         name, at = f"{lang}-en {method}", f"at {self.recall:.0%} recall"
-        found = Sample(task.right[kept][:, None], mean_percent)
+        found = TestItems(task.right[kept][:, None], mean_percent)
         scores = [Score(name, f"precision {at}", found.value(), found)]
         kinds = np.array(task.kinds)
         for kind in sorted(set(task.kinds) - {"right"}):
-            sample = Sample(~kept[kinds == kind][:, None], mean_percent)
+            sample = TestItems(~kept[kinds == kind][:, None], mean_percent)
             scores.append(Score(name, f"{kind} rejected {at}", sample.value(), sample))
         return scores

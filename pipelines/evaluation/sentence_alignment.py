@@ -15,7 +15,7 @@ from mining.alignment_metrics import score_alignments
 from mining.alignment_words import project_words
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score
-from pipelines.evaluation.data import DataFolder, Texts
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.word_sources import words_of
 

@@ -13,19 +13,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.language_id.features import BUCKETS_LOG2, MAX_FEATURES, code_points, hash_features, letter_kinds
-from mining.language_id.model import Model, score
-from mining.language_id.sentences import log_odds
+from mining.language_id.hashed_ngrams import BUCKETS_LOG2, MAX_FEATURES, code_points, hash_features, letter_kinds
+from mining.language_id.identifier import Model, score
+from mining.language_id.sentence_language import log_odds
 
 
-class Sample(NamedTuple):
+class LabelledSentences(NamedTuple):
     """Sentences and the numbers of their languages."""
 
     sentences: list[str]
     labels: NDArray[np.int64]
 
 
-class Weights(NamedTuple):
+class IdentifierWeights(NamedTuple):
     """A trained classifier in full size."""
 
     weights: NDArray[np.float32]  # (buckets, languages)
@@ -33,10 +33,10 @@ class Weights(NamedTuple):
     squares: NDArray[np.float32]  # (buckets,) sum of squared gradients: how much a bucket was needed
 
 
-def fit(draw: Callable[[int], Sample], languages: int, epochs: int, rate: float) -> Weights:
+def fit(draw: Callable[[int], LabelledSentences], languages: int, epochs: int, rate: float) -> IdentifierWeights:
     """Train on a sample that `draw` makes for each epoch; the step size falls to zero."""
     buckets = 1 << BUCKETS_LOG2
-    trained = Weights(
+    trained = IdentifierWeights(
         np.zeros((buckets, languages), np.float32), np.zeros(languages, np.float32), np.zeros(buckets, np.float32)
     )
     for epoch in range(epochs):
@@ -93,7 +93,7 @@ def _softmax(sums, share, bias):  # type: ignore[no-untyped-def]
         sums[k] /= total
 
 
-def shrink(trained: Weights, languages: Sequence[str], rows: int) -> Model:
+def shrink(trained: IdentifierWeights, languages: Sequence[str], rows: int) -> Model:
     """Keep the `rows` buckets that change answers most, in bytes."""
     centred = trained.weights - trained.weights.mean(axis=1, keepdims=True)
     importance = np.sqrt(trained.squares) * np.abs(centred).max(axis=1)

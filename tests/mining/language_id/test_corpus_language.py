@@ -5,7 +5,7 @@ import pytest
 from mining.errors import InputError
 from mining.language_id import detect, require_language
 
-from .test_sentences import SENTENCES
+from .test_sentence_language import SENTENCES
 
 ENGLISH = [
     "The parser reads one line at a time and skips what it does not know.",

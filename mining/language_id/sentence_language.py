@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.language_id.model import Model, Scores, load_model, score
+from mining.language_id.identifier import Model, Scores, load_model, score
 
 # The way features are made and scored, by number, and the digest of the model's file. A test keeps it true.
 _VERSION = "language-id/1 5eeb72656cae"

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mining.language_id.features import MAX_FEATURES, code_points, hash_features, letter_kinds
-from mining.language_id.model import Model, load_model, save_model, score
-from mining.language_id.sentences import log_odds
-from mining.language_id.training import Sample, calibrate, fit, shrink
+from mining.language_id.hashed_ngrams import MAX_FEATURES, code_points, hash_features, letter_kinds
+from mining.language_id.identifier import Model, load_model, save_model, score
+from mining.language_id.identifier_training import LabelledSentences, calibrate, fit, shrink
+from mining.language_id.sentence_language import log_odds
 
 LETTERS = {"de": "abcdef", "en": "defghi"}
 
@@ -20,7 +20,7 @@ def words(language: str, count: int, seed: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    sample = Sample(words("de", 200, 0) + words("en", 200, 1), np.repeat([0, 1], 200))
+    sample = LabelledSentences(words("de", 200, 0) + words("en", 200, 1), np.repeat([0, 1], 200))
     return shrink(fit(lambda epoch: sample, 2, epochs=2, rate=0.3), ["de", "en"], rows=3000)
 
 

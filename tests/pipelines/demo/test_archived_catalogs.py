@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.demo.catalogs import Pair, read_pairs
+from pipelines.demo.archived_catalogs import Pair, read_pairs
 from tests.pipelines.demo.wheels import catalog, write_wheel
 
 

@@ -10,14 +10,14 @@ import jinja2
 import numpy as np
 
 from mining.files import atomic_text
-from pipelines.align.job import AlignResult, DocumentPair
+from pipelines.align.align_job import AlignResult, DocumentPair
 from pipelines.align.outputs import join_sentences
 
 PLOTS, WORST, LISTED = 12, 100, 500
 _SIZE = 220  # of a plot, in pixels
 
 
-class Mark(NamedTuple):
+class PlottedBead(NamedTuple):
     """A bead in a plot: its corner, its sides, and how sure it is."""
 
     x: float
@@ -29,7 +29,7 @@ class Mark(NamedTuple):
 
 class Plot(NamedTuple):
     title: str
-    marks: list[Mark]
+    marks: list[PlottedBead]
 
 
 class WorstBead(NamedTuple):
@@ -69,7 +69,7 @@ def plot(pair: DocumentPair) -> Plot:
     beads, two = pair.alignment.beads, pair.alignment.two_sided
     across, down = _SIZE / max(len(pair.source.texts), 1), _SIZE / max(len(pair.target.texts), 1)
     marks = [
-        Mark(a * across, c * down, max((b - a) * across, 1.5), max((d - c) * down, 1.5), float(sure))
+        PlottedBead(a * across, c * down, max((b - a) * across, 1.5), max((d - c) * down, 1.5), float(sure))
         for (a, b, c, d), sure in zip(beads[two].tolist(), pair.alignment.confidence[two], strict=True)
     ]
     return Plot(f"{pair.source.name} – {pair.target.name}", marks)

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from encoder import words
+from encoder import known_words
+from encoder.known_words import Remembered, WordTable
 from encoder.tokens import Tokens
-from encoder.words import Remembered, WordTable
 
 
 def encode(texts: list[str]) -> Tokens:
@@ -38,7 +38,7 @@ def test_texts_are_their_words() -> None:
 
 @pytest.mark.parametrize(("limit", "value"), [("MOST_WORDS", 5), ("MOST_CHARACTERS", 12)])
 def test_a_full_table_begins_again(monkeypatch: pytest.MonkeyPatch, limit: str, value: int) -> None:
-    monkeypatch.setattr(words, limit, value)
+    monkeypatch.setattr(known_words, limit, value)
     table = WordTable()
     for start in range(20):
         asked = [f"word{number}" for number in (0, start, start + 1, start + 2)]

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.language_id.features import BUCKETS_LOG2, MAX_FEATURES, code_points, hash_features, letter_kinds
+from mining.language_id.hashed_ngrams import BUCKETS_LOG2, MAX_FEATURES, code_points, hash_features, letter_kinds
 
 MODEL_FILE = Path(__file__).with_name("model.npz")
 _BATCH = 8192  # sentences; bounds the memory for scores

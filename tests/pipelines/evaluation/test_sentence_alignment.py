@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.alignments import Align
-from pipelines.evaluation.data import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.document_alignment import Documents
+from pipelines.evaluation.sentence_alignment import Align
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, scores_of, write
 
 

@@ -15,11 +15,11 @@ from mining.document_pairs import collect, match_documents, pair_confidence
 from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
 from pipelines.align.align_settings import AlignSettings
-from pipelines.align.corpora import Corpus, DocumentText, document_keys, read_corpus
+from pipelines.align.documents import Corpus, DocumentText, document_keys, read_corpus
 from pipelines.mine.word_texts import find_words
 
 
-class Embedded(NamedTuple):
+class EmbeddedCorpus(NamedTuple):
     """A corpus, the vectors of its sentences (sentences, dim) one behind another, and of its words where known."""
 
     corpus: Corpus
@@ -60,14 +60,14 @@ def align_documents(settings: AlignSettings, report: Callable[[str], None] = lam
     return align_embedded(source, target, settings)
 
 
-def _embed(encoder: Encoder, corpus: Corpus) -> Embedded:
+def _embed(encoder: Encoder, corpus: Corpus) -> EmbeddedCorpus:
     """Equal sentences are encoded once, and so are the words of all sentences."""
     words = find_words(corpus.texts, corpus.lang)
     of_words = word_vectors(words, encoder.encode(words.vocabulary.to_pylist(), corpus.lang))
-    return Embedded(corpus, encoder.encode(corpus.texts, corpus.lang), of_words)
+    return EmbeddedCorpus(corpus, encoder.encode(corpus.texts, corpus.lang), of_words)
 
 
-def align_embedded(first: Embedded, second: Embedded, settings: AlignSettings) -> AlignResult:
+def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: AlignSettings) -> AlignResult:
     """The same for corpora whose vectors are there already."""
     source, target = first.corpus, second.corpus
     vectors = first.vectors, second.vectors

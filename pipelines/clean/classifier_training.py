@@ -12,16 +12,16 @@ from encoder.data.corpora import DataSettings
 from encoder.inference import Encoder
 from encoder.settings import Settings
 from mining.knn import knn_graph
-from mining.neighbours import Graph
+from mining.neighbours import KnnGraph
 from mining.retrieval import Edges
-from mining.scoring.classifier import Examples, PairClassifier, Use, fit_head
+from mining.scoring.classifier import PairClassifier, TaskExamples, Use, fit_head
 from mining.scoring.features import NAMES, pair_features
 from mining.scoring.lexicon import Lexicon, train_lexicon
 from mining.scoring.noise import drop_words
 from mining.scoring.tasks import Bitext, cleaning_task, label_candidates, mining_task
 from mining.threads import Threads, thread_pool
 from mining.vectors import from_array
-from pipelines.clean.bitext_sample import FEWEST_PAIRS, Sample, sample_bitexts
+from pipelines.clean.bitext_sample import FEWEST_PAIRS, BitextSample, sample_bitexts
 from pipelines.clean.given import with_rivals
 from pipelines.mine.word_texts import Projection, WordEncoder, find_words, read_texts
 
@@ -56,7 +56,7 @@ def train_classifier(
     pairs = sum(len(sample.mixed) for sample in samples)
     report(f"{pairs:,} sentence pairs of {len(samples)} pairs of languages")
     projection = fit_projection([sample.mixed for sample in samples], encoder, settings.word_dim, rng)
-    tasks: list[Examples] = []
+    tasks: list[TaskExamples] = []
     with thread_pool() as threads:
         maker = TaskMaker(settings, encoder, lambda vectors: vectors @ projection, threads, rng)
         for sample in samples:
@@ -105,7 +105,7 @@ class TaskMaker:
         self.settings, self.encoder, self.threads, self.rng = settings, encoder, threads, rng
         self.words = WordEncoder(encoder, project)
 
-    def examples(self, sample: Sample) -> Iterator[Examples]:
+    def examples(self, sample: BitextSample) -> Iterator[TaskExamples]:
         """Two mining tasks and one cleaning task; the lexicon is of pairs that are in none of those that have it."""
         mixed, single = sample
         size = min(self.settings.pairs, len(mixed))
@@ -118,15 +118,15 @@ class TaskMaker:
     def _lexicon(self, bitext: Bitext) -> Lexicon:
         return train_lexicon(find_words(bitext.source, bitext.src_lang), find_words(bitext.target, bitext.tgt_lang))
 
-    def _mining(self, bitext: Bitext, lexicon: Lexicon | None) -> Examples:
+    def _mining(self, bitext: Bitext, lexicon: Lexicon | None) -> TaskExamples:
         shared = float(self.rng.choice([0.1, 0.25, 0.5]))
         task = mining_task(bitext, shared, self.rng)
         graph = self._graph(task.source, task.target, bitext)
         edges, right, usable = label_candidates(task, graph)
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon)
-        return Examples(Use.mining, features, right, usable, edges.source, edges.target)
+        return TaskExamples(Use.mining, features, right, usable, edges.source, edges.target)
 
-    def _cleaning(self, bitext: Bitext, lexicon: Lexicon | None) -> Examples:
+    def _cleaning(self, bitext: Bitext, lexicon: Lexicon | None) -> TaskExamples:
         clean = self._graph(bitext.source, bitext.target, bitext)
         task = cleaning_task(bitext, float(self.rng.choice([0.2, 0.5])), clean, self.rng)
         vectors = self._vectors(task.source, task.target, bitext)
@@ -134,11 +134,11 @@ class TaskMaker:
         edges, given = with_rivals(graph, vectors[0], vectors[1])
         features = self._features(graph, edges, task.source, task.target, bitext, lexicon, given)
         rows = edges.source[given]
-        return Examples(Use.cleaning, features[given], task.right[rows], np.ones(len(rows), bool), rows, rows)
+        return TaskExamples(Use.cleaning, features[given], task.right[rows], np.ones(len(rows), bool), rows, rows)
 
     def _features(
         self,
-        graph: Graph,
+        graph: KnnGraph,
         edges: Edges,
         source: list[str],
         target: list[str],
@@ -162,7 +162,7 @@ class TaskMaker:
         )
         return left, right
 
-    def _graph(self, source: list[str], target: list[str], bitext: Bitext) -> Graph:
+    def _graph(self, source: list[str], target: list[str], bitext: Bitext) -> KnnGraph:
         left, right = self._vectors(source, target, bitext)
         return knn_graph(from_array(left), from_array(right), self.settings.k)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mining.language_id import LIKELY, is_known, language_probabilities, model_version
-from mining.language_id.model import file_digest
+from mining.language_id.identifier import file_digest
 
 SENTENCES = {
     "ar": "ذهبت أمس إلى السوق لشراء بعض الخضار.",

@@ -26,12 +26,11 @@ from pipelines.embed.vector_stage import embed
 from pipelines.graph import graph_stage
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
-from pipelines.mine import job as job_module
-from pipelines.mine import pair_search, pair_stage
-from pipelines.mine.job import JobResult, mine_corpora
+from pipelines.mine import pair_search, pair_stage, text_job
 from pipelines.mine.mine_settings import JobSettings, MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.score_curve import ScoreCurve
+from pipelines.mine.text_job import JobResult, mine_corpora
 from pipelines.mine.work_folder import find_mines
 from pipelines.prepare import sentence_stage
 from pipelines.prepare.sentence_stage import prepare
@@ -318,7 +317,7 @@ def test_memory_reaches_the_stages_and_changes_no_result(
     copied: Path, whole: JobResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    monkeypatch.setattr(job_module, "prepare", lambda s, *a, **k: seen.append(s.memory_mb) or prepare(s, *a, **k))
+    monkeypatch.setattr(text_job, "prepare", lambda s, *a, **k: seen.append(s.memory_mb) or prepare(s, *a, **k))
     built = pair_search.build_graph
     monkeypatch.setattr(pair_search, "build_graph", lambda s, *a, **k: seen.append(int(s.memory)) or built(s, *a, **k))
     monkeypatch.setattr(pair_search, "mine", lambda s, *a, **k: seen.append(s.one_worker_edges) or mine(s, *a, **k))

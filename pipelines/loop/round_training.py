@@ -13,9 +13,9 @@ import yaml
 
 from encoder.checkpoint import FINGERPRINT, is_checkpoint
 from encoder.training.session import BEST, train
-from encoder.training.settings import TrainSettings
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Observer
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.files import atomic_path
 from pipelines.datasets.manifest import read_model, write_model

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mining.errors import InputError
-from mining.language_id.model import load_model, score
-from mining.language_id.sentences import LIKELY, confusable, is_known, language_probabilities
+from mining.language_id.identifier import load_model, score
+from mining.language_id.sentence_language import LIKELY, confusable, is_known, language_probabilities
 
 _SURE = 0.8
 _ROUNDS = 30

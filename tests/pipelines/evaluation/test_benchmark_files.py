@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.data import DataFolder, Texts, require_aligned
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, require_aligned
 from tests.pipelines.evaluation.toys import write
 
 

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from encoder.data.corpora import CorpusFile, CorpusSettings, DataSettings, find_files
-from encoder.data.readers import Group, Malformed, Row, read_groups
+from encoder.data.parallel_readers import Group, Malformed, Row, read_groups
 from mining.errors import InputError
 
 EXPECTED = [Group(("en", "de"), ("Good day", "Guten Tag")), Group(("en", "de"), ("Thanks", "Danke"))]
