@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from multiprocessing import get_context
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -90,6 +92,7 @@ def data_fingerprint(
         strict,
         [[*file, [_file_state(path) for path in file.paths]] for file in files],
         [_file_state(path) for path in exclude],
+        *([most] if (most := draw_limits(data)) else []),
     ]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
@@ -115,7 +118,7 @@ def _build(
     counters: Counter[str] = Counter()
     groups = 0
     with atomic_path(folder) as temporary, closing(StoreWriter(temporary, data.pairs)) as writer:
-        blocks = text_blocks(files, data.languages, strict, counters)
+        blocks = text_blocks(files, data.languages, strict, counters, draw_limits(data))
         for corpus, block, dropped in _tokenize(blocks, tokenizer, read_exclusions(exclude)):
             counters.update(dropped)
             writer.add(corpus, block)
@@ -124,28 +127,55 @@ def _build(
         writer.finish(dict(counters))
 
 
+def draw_limits(data: DataSettings) -> dict[int, int]:
+    """The number of rows to draw of each corpus that has a limit."""
+    return {number: corpus.most for number, corpus in enumerate(data.corpora) if corpus.most is not None}
+
+
 def text_blocks(
-    files: Iterable[CorpusFile], languages: Sequence[str] | None, strict: bool, counters: Counter[str]
+    files: Iterable[CorpusFile],
+    languages: Sequence[str] | None,
+    strict: bool,
+    counters: Counter[str],
+    most: Mapping[int, int] = MappingProxyType({}),
 ) -> Iterator[TextBlock]:
     """Groups of wanted languages in blocks; malformed lines are counted, or are errors when `strict`."""
-    for file in files:
-        block = TextBlock(file.corpus, [], [])
+    for corpus, own in groupby(files, key=lambda file: file.corpus):
+        rows: Iterable[Group | Triple] = chain.from_iterable(_good_rows(file, strict, counters) for file in own)
+        block = TextBlock(corpus, [], [])
         sentences = 0
-        for row in read_groups(file):
-            if isinstance(row, Malformed):
-                if strict:
-                    raise InputError(f"{file.name}, line {row.line}: {row.reason}; fix it or leave out --strict")
-                counters[row.reason] += 1
-                continue
+        for row in _sample(rows, most[corpus]) if corpus in most else rows:
             added = _add(block, row, languages)
             if not added:
                 counters["other languages"] += 1
             sentences += added
             if sentences >= _BLOCK_SENTENCES:
                 yield block
-                block, sentences = TextBlock(file.corpus, [], []), 0
+                block, sentences = TextBlock(corpus, [], []), 0
         if block.groups:
             yield block
+
+
+def _good_rows(file: CorpusFile, strict: bool, counters: Counter[str]) -> Iterator[Group | Triple]:
+    for row in read_groups(file):
+        if not isinstance(row, Malformed):
+            yield row
+        elif strict:
+            raise InputError(f"{file.name}, line {row.line}: {row.reason}; fix it or leave out --strict")
+        else:
+            counters[row.reason] += 1
+
+
+def _sample(rows: Iterable[Group | Triple], most: int) -> list[Group | Triple]:
+    """At most so many rows, each as likely as any other (reservoir sampling), in the order of the corpus."""
+    draw = random.Random(0)
+    kept: list[tuple[int, Group | Triple]] = []
+    for number, row in enumerate(rows):
+        if number < most:
+            kept.append((number, row))
+        elif (place := draw.randrange(number + 1)) < most:
+            kept[place] = (number, row)
+    return [row for _, row in sorted(kept, key=lambda entry: entry[0])]
 
 
 def _add(block: TextBlock, row: Group | Triple, languages: Sequence[str] | None) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from encoder.data.corpora import DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
-from encoder.data.preparation import TextBlock, data_fingerprint, text_blocks
+from encoder.data.preparation import TextBlock, data_fingerprint, draw_limits, text_blocks
 from encoder.subword import Subword, SubwordSettings, train_subword
 from encoder.text import TextEncoder, TextSettings
 from encoder.text import prepare as prepare_text
@@ -35,7 +35,7 @@ def prepare_subword(
     settings = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     path = cache / f"sentencepiece-{data_fingerprint(data, files, settings, exclude, strict)}.model"
     if not path.exists():
-        blocks = text_blocks(files, data.languages, strict, Counter())
+        blocks = text_blocks(files, data.languages, strict, Counter(), draw_limits(data))
         sample = sample_texts(_allowed(blocks, read_exclusions(exclude)), subword)
         if not sample:
             raise InputError(f"{files[0].name}: no sentence to train on in the {len(files)} file(s) of `data`")

@@ -4,7 +4,7 @@ import gc
 import gzip
 import lzma
 import zipfile
-from collections import deque
+from collections import Counter, deque
 from itertools import islice
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -17,6 +17,7 @@ import zstandard
 
 from encoder.data.corpora import CorpusFile, CorpusSettings, DataSettings, find_files
 from encoder.data.parallel_readers import Group, Malformed, Row, read_groups
+from encoder.data.preparation import data_fingerprint, draw_limits, text_blocks
 from mining.errors import InputError
 
 EXPECTED = [Group(("en", "de"), ("Good day", "Guten Tag")), Group(("en", "de"), ("Thanks", "Danke"))]
@@ -39,6 +40,21 @@ def test_tsv_columns_and_globs(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("1.2\tGuten Tag\tGood day\n")
     (tmp_path / "b.tsv").write_text("1.1\tDanke\tThanks\n")
     assert read(tmp_path / "*.tsv", langs=("en", "de"), columns=(2, 1)) == EXPECTED
+
+
+def test_some_rows_of_a_corpus_are_drawn_over_all_its_files(tmp_path: Path) -> None:
+    for name, first in (("a.en-de.tsv", 0), ("b.en-de.tsv", 500)):
+        (tmp_path / name).write_text("".join(f"{n}\tx{n}\n" for n in range(first, first + 500)))
+    drawn = {}
+    for most in (None, 40):
+        data = DataSettings(corpora=(CorpusSettings(path=str(tmp_path / "*.tsv"), most=most),))
+        files = find_files(data)
+        blocks = text_blocks(files, None, False, Counter(), draw_limits(data))
+        drawn[most] = [int(group.texts[0]) for block in blocks for group in block.groups]
+        drawn[data_fingerprint(data, files, "", (), False)] = drawn[most]
+    assert drawn[None] == list(range(1000)) and len(drawn) == 4
+    assert len(drawn[40]) == 40 == len(set(drawn[40])) and drawn[40] == sorted(drawn[40])
+    assert 8 <= sum(n >= 500 for n in drawn[40]) <= 32
 
 
 def test_malformed_lines_keep_their_number(tmp_path: Path) -> None:

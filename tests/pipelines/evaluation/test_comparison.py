@@ -176,6 +176,16 @@ def test_the_comparison_of_the_papers_is_valid() -> None:
         assert len({repr(getattr(plan, part)) for plan in plans.values()}) == 1, part
 
 
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("claims-*.yaml")), ids=lambda p: p.stem)
+def test_the_claims_are_valid(path: Path) -> None:
+    settings = load_settings(CompareSettings, path)
+    assert settings.claims and settings.examples and settings.seeds == 2
+    for row in settings.rows:
+        for change in row.choose or ({},):
+            plan = row_settings(settings, row, Path("out"), change=change)
+            assert plan.data.cache == "out/data"
+
+
 @pytest.mark.parametrize(
     "path", sorted(CONFIGS.glob("m*.yaml")) + sorted(CONFIGS.glob("[ev]*.yaml")), ids=lambda p: p.stem
 )
