@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from mining.errors import InputError
-from pipelines.evaluation.benchmark_files import DataFolder
+from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.paws import SAME, TUNED, PawsX
+from pipelines.evaluation.sources import load_source
+from tests.encoder.fixtures import WORDS, write_tiny_xlm_roberta
 from tests.pipelines.evaluation.toys import LiteralVectors, scores_of, write
 
 HEADER = "id\tsentence1\tsentence2\tlabel"
@@ -47,5 +50,22 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: the label is 'yes', not 0 or 1"):
         PawsX(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     write(tmp_path, "de/test_2k.tsv", HEADER)
-    with pytest.raises(InputError, match="nothing to evaluate for de"):
+    with pytest.raises(InputError, match="the file is empty; there is nothing to evaluate"):
         PawsX(data=".").run(LiteralVectors(), DataFolder(tmp_path))
+
+
+def test_fine_tuned_on_english(tmp_path: Path) -> None:
+    """A paraphrase ends with `and`: what one epoch learns, and only from the pair; the encoder stays as it was."""
+    source = load_source(str(write_tiny_xlm_roberta(tmp_path / "hf")))
+    rows = [HEADER]
+    for n, (one, other) in enumerate(product(WORDS[2:8], WORDS[8:12])):
+        rows.append(f"{n}\tthe {one}\t{other} {'and' if n % 2 else 'or'}\t{n % 2}")
+    for name in ("en/train.tsv", "en/dev_2k.tsv", "en/test_2k.tsv", "de/test_2k.tsv"):
+        write(tmp_path, name, *rows)
+    before = source.vectors(Texts("x", ["the cat"], "en")).copy()
+    settings = PawsX(data=".", finetune=True, epochs=8, batch=8, learning_rate=5e-3, max_tokens=16)
+    scores = scores_of(settings.run(source, DataFolder(tmp_path)))
+    assert scores["de", "accuracy, fine-tuned"] == scores["mean of 2", "accuracy, fine-tuned"] > 90
+    assert (source.vectors(Texts("y", ["the cat"], "de")) == before).all()
+    with pytest.raises(InputError, match="only an encoder from transformers can be fine-tuned"):
+        settings.run(LiteralVectors(), DataFolder(tmp_path))
