@@ -3,7 +3,8 @@
 The distance of two spans and the search from coarse to fine are Vecalign's (Thompson and Koehn 2019): neighbouring
 sentences are added up until the whole matrix is small, its best path bounds the search among twice as many, and so on,
 in time and memory that grow linearly. What a bead is worth is log-linear in that distance, in the lengths (Gale and
-Church 1993) and in how many sentences it joins; the sum over all paths then tells how sure each bead is.
+Church 1993), in where the words of its sentences lie, in how many sentences it joins and whether they look like parts
+of one; the sum over all paths then tells how sure each bead is. `mining.alignment_fit` finds the weights.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment_band import Band, band_around, full_band, sentence_products
+from mining.alignment_band import Band, Products, band_around, full_band, sentence_products
 from mining.alignment_lattice import AlignmentTask, BeadWeights, DocumentSpans, judge, remaining, search, trace
-from mining.alignment_words import with_words, word_weights
+from mining.alignment_marks import find_marks
+from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights
+from mining.alignment_words import located, with_words, word_weights
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
 
@@ -26,38 +29,9 @@ _COARSE_WIDTH = 10
 _SAMPLE = 1000
 _DELETION_QUANTILE = 0.2
 _LENGTH_POWER = 0.7  # of 0.5, 0.7 and 1 the best on the development article
-
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
-_LONGEST_SEEN, _LONGER = 6, 1.0  # for each sentence beyond those of the beads that the fit has seen
-
-
-class _Fit(NamedTuple):
-    """Weights by maximum likelihood on the development sets of Text+Berg and of documents (`docs/results.md`)."""
-
-    distance: tuple[float, float, float]  # for n * m, n + m and the bead as such
-    words: tuple[float, float]  # for n + m and the bead as such
-    length: tuple[float, float, float]
-    deletion: tuple[float, float]  # the first and each further one
-    priors: dict[tuple[int, int], float]  # of beads by their sizes, smaller first
-    long_priors: tuple[float, float]  # with four sentences or more on one side and one, or more, on the other
-
-
-_WITH_WORDS = _Fit(
-    (0.98, 1.31, 0.86),
-    (1.59, -1.48),
-    (1.18, 0.77, 1.84),
-    (-6.17, -4.42),
-    {(1, 1): 2.21, (1, 2): 0.56, (1, 3): 0.12, (2, 2): 0.21, (2, 3): 0.15, (3, 3): -0.40},
-    (-0.67, -1.04),
-)
-_WITHOUT_WORDS = _Fit(
-    (1.64, 1.96, 0.58),
-    (0.0, 0.0),
-    (1.26, 0.71, 1.85),
-    (-5.30, -3.46),
-    {(1, 1): 2.52, (1, 2): 0.58, (1, 3): -0.11, (2, 2): 0.20, (2, 3): 0.11, (3, 3): -0.13},
-    (-1.24, -0.98),
-)
+_STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
+_USUAL_LETTERS = 4.0  # log of a short sentence's length
 
 
 class Document(NamedTuple):
@@ -65,12 +39,14 @@ class Document(NamedTuple):
 
     `vectors` (sentences, dim) are such that their sums are the vectors of longer spans (see `document_of`). `vectors`
     (sizes, sentences, dim) hold for each n the vector of the n sentences that end there, encoded as one text.
-    `words` are of the same sentences; they are compared where both documents have them.
+    `words` are of the same sentences; they are compared where both documents have them. `marks` (sentences, `MARKS`)
+    are those of `find_marks`, none where there are no texts.
     """
 
     vectors: np.ndarray
     lengths: np.ndarray
     words: WordVectors | None = None
+    marks: np.ndarray | None = None
 
     @property
     def sentences(self) -> int:
@@ -83,14 +59,16 @@ def document_of(vectors: np.ndarray, texts: Sequence[str], words: WordVectors | 
     Of a bag encoder that is nearly the span's own vector; of others it measured within a point of F1 of it.
     """
     lengths = np.fromiter((len(text.encode()) for text in texts), np.float64, len(texts))
-    return Document(_unit(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None], lengths, words)
+    weighted = _unit(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None]
+    return Document(weighted, lengths, words, find_marks(texts))
 
 
 class Alignment(NamedTuple):
     """Beads in order: `beads[k]` holds first and last + 1 sentence of the source, then of the target.
 
     `distance` is Vecalign's, normalised so that strangers have about 1; NaN where one side of the bead is empty.
-    `confidence` is the bead's share of all alignments, weighed by their likelihood.
+    `confidence` is the bead's share of all alignments, weighed by their likelihood, times how likely spans at such a
+    distance are translations at all: of strangers, too, one alignment is the best.
     """
 
     beads: np.ndarray  # (beads, 4) int64
@@ -102,38 +80,75 @@ class Alignment(NamedTuple):
         return (self.beads[:, 1] > self.beads[:, 0]) & (self.beads[:, 3] > self.beads[:, 2])
 
 
-def align_sentences(source: Document, target: Document, *, beads: int = BEADS) -> Alignment:
+def align_sentences(
+    source: Document, target: Document, *, beads: int = BEADS, model: BeadModel | None = None
+) -> Alignment:
     """The most likely monotone alignment with beads of at most `beads` sentences, both sides together."""
     if not 2 <= beads < LARGEST_BEADS:
         raise InputError(f"a bead may have 2 to {LARGEST_BEADS - 1} sentences, not {beads}")
     if not source.sentences or not target.sentences:
         return _deletions(source.sentences, target.sentences)
+    task = alignment_task(source, target, beads=beads, model=model)
+    lattice = search(task)
+    found = trace(task.band, lattice.step, lattice.gap)
+    rest = remaining(task, lattice.matched, lattice.deleted)
+    distance, share = judge(found, task, lattice.matched, lattice.deleted, rest)
+    translated = 1 / (1 + np.exp(_STRANGENESS * (np.nan_to_num(distance) - _STRANGE)))
+    return Alignment(found, distance, np.where(np.isnan(distance), share, share * translated))
+
+
+def alignment_task(
+    source: Document, target: Document, *, beads: int = BEADS, model: BeadModel | None = None
+) -> AlignmentTask:
+    """All that decides an alignment of two documents that are not empty; `model` is the one that fits them."""
     path = _coarse_path(_single(source), _single(target))
     src, tgt = _sides(source, target, beads - 1, _length_ratio(source, target, path))
     band = band_around(path, source.sentences, target.sentences, -(-beads // 2) + 5)
     products = sentence_products(band, src.spans, tgt.spans, beads)
-    worded = False
+    worded = source.words is not None and target.words is not None
     if source.words is not None and target.words is not None:
         window = band_around(path, source.sentences, target.sentences, _WORD_WINDOW)
-        products, worded = with_words(products, window, source.words, target.words), True
-    task = AlignmentTask(band, products, src, tgt, default_weights(beads, worded=worded))
-    lattice = search(task)
-    found = trace(band, lattice.step, lattice.gap)
-    rest = remaining(task, lattice.matched, lattice.deleted)
-    return Alignment(found, *judge(found, task, lattice.matched, lattice.deleted, rest))
+        products = with_words(products, window, source.words, target.words)
+    model = model or default_model(worded=worded)
+    terms = deletion_terms(source, target, products)
+    src, tgt = (
+        side._replace(joined=_joined(document, model, beads - 1), alone=_alone(own, model))
+        for side, document, own in zip((src, tgt), (source, target), terms, strict=True)
+    )
+    return AlignmentTask(band, products, src, tgt, lattice_weights(model, beads))
 
 
-def default_weights(beads: int, *, worded: bool) -> BeadWeights:
-    fit = _WITH_WORDS if worded else _WITHOUT_WORDS
-    distance, prior, words = (np.zeros((beads + 1, beads + 1)) for _ in range(3))
-    for n in range(1, beads + 1):
-        for m in range(1, beads + 1):
-            low, high = min(n, m), max(n, m)
-            distance[n, m] = fit.distance[0] * n * m + fit.distance[1] * (n + m) + fit.distance[2]
-            words[n, m] = fit.words[0] * (n + m) + fit.words[1]
-            prior[n, m] = fit.priors[low, high] if high < 4 else fit.long_priors[min(low, 2) - 1]
-            prior[n, m] -= _LONGER * max(n + m - _LONGEST_SEEN, 0)
-    return BeadWeights(distance, prior, words, *fit.length, *fit.deletion, beads)
+def deletion_terms(source: Document, target: Document, products: Products) -> list[dict[str, np.ndarray]]:
+    """For both documents, by the name of its weight, what decides how readily each sentence is left out."""
+    worded = len(products.source_words) > 0
+    found = located(products, source.sentences, target.sentences) if worded else (None, None)
+    rows = []
+    for document, inside in zip((source, target), found, strict=True):
+        terms = {"deletion length": -(np.log(document.lengths + 5) - _USUAL_LETTERS)}
+        if inside is not None and document.words is not None:
+            elsewhere = np.maximum(word_weights(document.words) - inside, 0)
+            terms |= {"deletion located": -np.sqrt(inside), "deletion elsewhere": -np.sqrt(elsewhere)}
+        rows.append(terms)
+    return rows
+
+
+def _alone(terms: dict[str, np.ndarray], model: BeadModel) -> np.ndarray:
+    return np.sum([model[name] * values for name, values in terms.items()], axis=0)
+
+
+def _joined(document: Document, model: BeadModel, sizes: int) -> np.ndarray:
+    """(sizes, sentences): for the span of n sentences that ends there, the sum over the gaps inside it."""
+    gaps = np.zeros(document.sentences)
+    if document.marks is not None:
+        gaps = document.marks @ np.array([model[name] for name in JOINS])
+    return gap_sums(gaps, sizes)
+
+
+def gap_sums(gaps: np.ndarray, sizes: int) -> np.ndarray:
+    """(sizes, sentences): sums of the values behind all sentences of a span but its last."""
+    edges = np.concatenate([[0.0], np.cumsum(gaps)])
+    ends = np.arange(len(gaps))
+    return np.stack([edges[ends] - edges[np.maximum(ends - n, 0)] for n in range(sizes)])
 
 
 def _deletions(source: int, target: int) -> Alignment:
@@ -162,9 +177,11 @@ def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -
         unlike = 1 - _window_sums(x @ mean, sizes) / np.maximum(norm, 1e-12)
         letters = _window_sums((document.lengths * scale)[None], sizes)
         words = np.zeros(document.sentences) if document.words is None else word_weights(document.words)
+        weights = _window_sums(words[None], sizes)
+        nothing = np.zeros((sizes, document.sentences))
         sides.append(
             DocumentSpans(
-                x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), _window_sums(words[None], sizes)
+                x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), weights, nothing, nothing[0]
             )
         )
     return sides[0], sides[1]

@@ -29,11 +29,13 @@ class DocumentSpans(NamedTuple):
     letters: np.ndarray  # (sizes, sentences) float64, length of the text
     logs: np.ndarray  # (sizes, sentences) float64, log of it
     words: np.ndarray  # (sizes, sentences) float64, weight of its words
+    joined: np.ndarray  # (sizes, sentences) float64, score for how its sentences belong together
+    alone: np.ndarray  # (sentences,) float64, score of leaving the sentence out, beside what every deletion costs
 
 
 class BeadWeights(NamedTuple):
-    """A bead's score is prior - distance * c - length terms - words * w; c is Vecalign's normalised distance, 1 for
-    strangers, and w the shares of both sides' words that lie nearer to sentences outside the bead.
+    """A bead's score is prior + joined - distance * c - length terms - words * w; c is Vecalign's normalised distance,
+    1 for strangers, and w the shares of both sides' words that do not lie in the bead.
     """
 
     distance: np.ndarray  # (sizes + 1, sizes + 1) float64, for n and m sentences
@@ -74,15 +76,15 @@ class Room(NamedTuple):
     """Where the kernels keep what concerns one cell: for all n and m."""
 
     box: np.ndarray  # (3, sizes + 1, sizes + 1) inner products, words of the source, of the target
-    away: np.ndarray  # (sizes + 1, sizes + 1) distance
+    terms: np.ndarray  # (4, sizes + 1, sizes + 1) distance, length ratio, excess of length, words outside
     score: np.ndarray  # (sizes + 1, sizes + 1)
     cell: np.ndarray  # (sizes + 1, sizes + 1) int64, where the bead begins; -1 where that is no cell
 
 
 @njit(nogil=True, cache=True)
-def _room(size: int) -> Room:
+def make_room(size: int) -> Room:
     shape = (size + 1, size + 1)
-    return Room(np.zeros((3, size + 1, size + 1)), np.zeros(shape), np.zeros(shape), np.full(shape, -1))
+    return Room(np.zeros((3, *shape)), np.zeros((4, *shape)), np.zeros(shape), np.full(shape, -1))
 
 
 @njit(nogil=True, cache=True)
@@ -123,13 +125,13 @@ def _starts(i: int, j: int, band: Band, size: int, cell: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
+def bead_scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
     """Of all beads that end at (i, j) where they begin, and of those of two sides the scores.
 
     One long loop: a call for every bead would count the references of all arrays each time, ten times the work.
     """
     products, src, tgt, weights, size = task.products, task.src, task.tgt, task.weights, task.weights.beads
-    box, away, score, cell = room.box, room.away, room.score, room.cell
+    box, terms, score, cell = room.box, room.terms, room.score, room.cell
     linear, worded = len(products.values) > 0, len(products.source_words) > 0
     _starts(i, j, task.band, size, cell)
     if linear:
@@ -138,57 +140,63 @@ def _scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
         _boxes(i, j, products.lo, products.start, products.source_words, size, box[1])
         _boxes(i, j, products.lo, products.start, products.target_words, size, box[2])
     norms, unlike, letters, logs, words = tgt.norms, tgt.unlike, tgt.letters, tgt.logs, tgt.words
+    joined = tgt.joined
     far, prior, missing = weights.distance, weights.prior, weights.words
     measured = weights.ratio != 0.0 or weights.squared != 0.0 or weights.excess != 0.0
     for n in range(1, min(size, i + 1)):
         own = src.norms[n - 1, i - 1], src.unlike[n - 1, i - 1], src.letters[n - 1, i - 1]
         own_log, own_words = src.logs[n - 1, i - 1], max(src.words[n - 1, i - 1], 1e-6)
+        own_joined = src.joined[n - 1, i - 1]
         for m in range(1, size - n + 1):
             if cell[n, m] < 0:
                 continue
             product = box[0, n, m] if linear else _product(src.spans[n - 1, i - 1], tgt.spans[m - 1, j - 1])
-            away[n, m] = distance(product, own[0] * norms[m - 1, j - 1], own[1] + unlike[m - 1, j - 1])
-            value = prior[n, m] - far[n, m] * away[n, m]
+            away = distance(product, own[0] * norms[m - 1, j - 1], own[1] + unlike[m - 1, j - 1])
+            value = prior[n, m] - far[n, m] * away + own_joined + joined[m - 1, j - 1]
+            terms[0, n, m] = away
             if measured:
                 y = letters[m - 1, j - 1]
                 ratio = abs(own_log - logs[m - 1, j - 1])
                 excess = min(abs(own[2] - y) / math.sqrt(own[2] + y + 1.0) / 3.0, 20.0)
                 value -= weights.ratio * ratio + weights.squared * ratio * ratio + weights.excess * excess
+                terms[1, n, m], terms[2, n, m] = ratio, excess
             if worded:
-                inside = box[1, n, m] / own_words + box[2, n, m] / max(words[m - 1, j - 1], 1e-6)
-                value -= missing[n, m] * (2.0 - inside)
+                outside = 2.0 - box[1, n, m] / own_words - box[2, n, m] / max(words[m - 1, j - 1], 1e-6)
+                value -= missing[n, m] * outside
+                terms[3, n, m] = outside
             score[n, m] = value
 
 
 @njit(nogil=True, cache=True)
 def search(task: AlignmentTask) -> Lattice:
     """The best way to every cell, and the sum over all ways."""
-    band, weights = task.band, task.weights
+    band, src, tgt, weights = task.band, task.src, task.tgt, task.weights
     cells = band.start[-1]
     step, gap = np.zeros(cells, np.uint8), np.zeros(cells, np.uint8)
     best, best_gap = np.full(cells, _NEVER), np.full(cells, _NEVER)
     matched, deleted = np.full(cells, _NEVER), np.full(cells, _NEVER)
     both = np.full(cells, _NEVER)
-    room = _room(weights.beads)
+    room = make_room(weights.beads)
     for i in range(len(band.lo)):
         for j in range(band.lo[i], band.hi[i]):
             here = band.start[i] + j - band.lo[i]
             if i == 0 and j == 0:
                 best[here] = matched[here] = both[here] = 0.0
                 continue
-            _scores(i, j, task, room)
+            bead_scores(i, j, task, room)
             for target in range(2):
                 before = room.cell[1 - target, target]
                 if before < 0:
                     continue
-                first, next_ = best[before] + weights.deletion, best_gap[before] + weights.further
+                alone = tgt.alone[j - 1] if target else src.alone[i - 1]
+                first, next_ = best[before] + weights.deletion + alone, best_gap[before] + weights.further + alone
                 if max(first, next_) > best_gap[here]:
                     best_gap[here] = max(first, next_)
                     gap[here] = target + (_FURTHER if next_ > first else 0)
-                sum_ = _log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
-                deleted[here] = _log_add(deleted[here], sum_)
+                sum_ = log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
+                deleted[here] = log_add(deleted[here], sum_ + alone)
             best[here], step[here], matched[here] = _matches(weights.beads, room.score, room.cell, best, best_gap, both)
-            both[here] = _log_add(matched[here], deleted[here])
+            both[here] = log_add(matched[here], deleted[here])
             gap[here] += _AFTER_GAP if best_gap[here] > best[here] else 0
     return Lattice(step, gap, matched, deleted)
 
@@ -248,34 +256,35 @@ class Remaining(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def remaining(task: AlignmentTask, matched: np.ndarray, deleted: np.ndarray) -> Remaining:
-    band, weights, size = task.band, task.weights, task.weights.beads
+    band, src, tgt, weights, size = task.band, task.src, task.tgt, task.weights, task.weights.beads
     rest, rest_gap = np.full(band.start[-1], _NEVER), np.full(band.start[-1], _NEVER)
     rest[-1] = rest_gap[-1] = 0.0
-    whole = _log_add(matched[-1], deleted[-1])
-    room = _room(size)
+    whole = log_add(matched[-1], deleted[-1])
+    room = make_room(size)
     for i in range(len(band.lo) - 1, -1, -1):
         for j in range(band.hi[i] - 1, band.lo[i] - 1, -1):
             here = band.start[i] + j - band.lo[i]
             through = max(matched[here] + rest[here], deleted[here] + rest_gap[here])
             if here == 0 or through < whole - _FAR:
                 continue  # next to no path comes through here
-            _scores(i, j, task, room)
+            bead_scores(i, j, task, room)
             for n in range(size):
                 for m in range(size - n + 1):
                     before = room.cell[n, m]
                     if before < 0:
                         continue
                     if n == 0 or m == 0:
-                        rest[before] = _log_add(rest[before], rest_gap[here] + weights.deletion)
-                        rest_gap[before] = _log_add(rest_gap[before], rest_gap[here] + weights.further)
+                        onward = rest_gap[here] + (src.alone[i - 1] if m == 0 else tgt.alone[j - 1])
+                        rest[before] = log_add(rest[before], onward + weights.deletion)
+                        rest_gap[before] = log_add(rest_gap[before], onward + weights.further)
                     else:
-                        rest[before] = _log_add(rest[before], rest[here] + room.score[n, m])
-                        rest_gap[before] = _log_add(rest_gap[before], rest[here] + room.score[n, m])
+                        rest[before] = log_add(rest[before], rest[here] + room.score[n, m])
+                        rest_gap[before] = log_add(rest_gap[before], rest[here] + room.score[n, m])
     return Remaining(rest, rest_gap)
 
 
 @njit(nogil=True, cache=True)
-def _log_add(x: float, y: float) -> float:
+def log_add(x: float, y: float) -> float:
     high, low = max(x, y), min(x, y)
     return high if high - low > _FAR else high + math.log1p(math.exp(low - high))
 
@@ -287,19 +296,19 @@ def judge(
     """The normalised distance of each bead (NaN where one side is empty) and its share of all paths."""
     band, weights = task.band, task.weights
     distances, shares = np.full(len(beads), np.nan), np.empty(len(beads))
-    whole = _log_add(matched[-1], deleted[-1])
-    room = _room(weights.beads)
+    whole = log_add(matched[-1], deleted[-1])
+    room = make_room(weights.beads)
     for k in range(len(beads)):
         i, j = beads[k, 1], beads[k, 3]
         n, m = i - beads[k, 0], j - beads[k, 2]
         here = band.start[i] + j - band.lo[i]
-        _scores(i, j, task, room)
+        bead_scores(i, j, task, room)
         before = room.cell[n, m]
         if n > 0 and m > 0:
-            share = _log_add(matched[before], deleted[before]) + room.score[n, m] + rest.matched[here]
-            distances[k] = room.away[n, m]
+            share = log_add(matched[before], deleted[before]) + room.score[n, m] + rest.matched[here]
+            distances[k] = room.terms[0, n, m]
         else:
-            share = _log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
-            share += rest.deleted[here]
+            share = log_add(matched[before] + weights.deletion, deleted[before] + weights.further)
+            share += rest.deleted[here] + (task.src.alone[i - 1] if m == 0 else task.tgt.alone[j - 1])
         shares[k] = math.exp(min(share - whole, 0.0))
     return distances, shares

@@ -1,11 +1,14 @@
 """Where the words of a sentence lie in the other document, by vectors of single words.
 
 Each word's weight is spread over the sentences of the other document that are near, by how like its best match in
-each of them is (a softmax of MaxSim, see `mining.scoring.maxsim`). What of it falls inside a bead adds up over its
-pairs of sentences, so that spans cost nothing more.
+each of them is (a softmax of MaxSim, see `mining.scoring.maxsim`), and over none of them: a word without a translation
+lies elsewhere. What of it falls inside a bead adds up over its pairs of sentences, so that spans cost nothing more. All
+is decided by the two documents alone.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,32 +19,72 @@ from mining.scoring.maxsim import WordVectors
 from mining.scoring.words import Words
 
 _SHARPNESS = 20.0  # of 10, 20 and 30 the likeliest on the development article, by little
+_ELSEWHERE = 0.55  # a word whose best cosine is this is as likely nowhere near
 _BLOCK = 32  # sentences whose words are multiplied at a time
 _DIM = 64
+PROJECTED_TEXTS = 2000  # whose words decide which directions matter
+
+
+class WordProjection(NamedTuple):
+    """The directions in which words differ most: cosines hardly change in them, and cost a fraction."""
+
+    directions: NDArray[np.float32]  # (dim, fewer)
+
+    def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(words, fewer), of length one."""
+        projected = vectors @ self.directions
+        lengths = np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-9)
+        return np.ascontiguousarray(projected / lengths, np.float32)
+
+
+def word_projection(*samples: NDArray[np.float32]) -> WordProjection:
+    """From vectors of some words of both languages."""
+    dim = samples[0].shape[1]
+    if dim <= _DIM:
+        return WordProjection(np.eye(dim, dtype=np.float32))
+    square = np.zeros((dim, dim))
+    for vectors in samples:
+        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        square += unit.T.astype(np.float64) @ unit
+    return WordProjection(np.linalg.eigh(square)[1][:, -_DIM:].astype(np.float32))
 
 
 def word_vectors(words: Words, vectors: NDArray[np.float32]) -> WordVectors:
-    """`vectors` has a row for each distinct word; rare words weigh more."""
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return WordVectors(words, np.ascontiguousarray(vectors / lengths, np.float32), np.maximum(words.idf(), 0.0))
+    """The words of a document; `vectors` (vocabulary, dim) are of length one.
+
+    A word that is in one sentence only weighs one, others less.
+    """
+    weights = np.maximum(words.idf(), 0.0) / np.log((len(words) + 1.0) / 1.5)
+    return WordVectors(words, vectors, weights.astype(np.float32))
 
 
-def project_words(sides: tuple[WordVectors, WordVectors]) -> tuple[WordVectors, WordVectors]:
-    """Both sides in the directions in which words differ most: the cosines hardly change, and cost a quarter."""
-    if sides[0].vectors.shape[1] <= _DIM:
-        return sides
-    square = sum(side.vectors.T.astype(np.float64) @ side.vectors for side in sides)
-    directions = np.linalg.eigh(square)[1][:, -_DIM:].astype(np.float32)
-    first, second = (word_vectors(side.words, side.vectors @ directions) for side in sides)
+class CorpusWords(NamedTuple):
+    """The words of many texts, and a vector for each distinct one."""
+
+    words: Words
+    vectors: NDArray[np.float32]  # (vocabulary, dim)
+
+    @property
+    def first(self) -> NDArray[np.float32]:
+        """The vectors of the words that the first texts have."""
+        ids = self.words.ids[: self.words.offsets[min(PROJECTED_TEXTS, len(self.words))]]
+        return self.vectors[: ids.max(initial=-1) + 1]
+
+
+def project_words(sides: tuple[CorpusWords, CorpusWords]) -> tuple[CorpusWords, CorpusWords]:
+    """Both in the directions of the words of their first texts."""
+    projection = word_projection(*(side.first for side in sides))
+    first, second = (side._replace(vectors=projection.of(side.vectors)) for side in sides)
     return first, second
 
 
-def of_document(side: WordVectors, start: int, stop: int) -> WordVectors:
-    """The words of the texts from `start` to `stop`."""
-    words = side.words
+def of_document(corpus: CorpusWords, start: int, stop: int) -> WordVectors:
+    """The words of the texts from `start` to `stop` as a document of its own."""
+    words, vectors = corpus
     offsets = words.offsets[start : stop + 1]
-    ids = words.ids[offsets[0] : offsets[-1]]
-    return side._replace(words=Words(ids, offsets - offsets[0], words.hashes, words.vocabulary))
+    used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
+    own = Words(ids.astype(np.int32), offsets - offsets[0], words.hashes[used], words.vocabulary.take(used))
+    return word_vectors(own, vectors[used])
 
 
 def word_weights(side: WordVectors) -> NDArray[np.float64]:
@@ -62,6 +105,19 @@ def with_words(products: Products, window: Band, source: WordVectors, target: Wo
     first, last = np.searchsorted(hi, columns, "right"), np.searchsorted(lo, columns, "right")
     _spread(target, source, first, last, filled, transposed=True)
     return filled
+
+
+class Located(NamedTuple):
+    """How much of the words of each sentence of both documents was found in the other one."""
+
+    source: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+
+def located(products: Products, source: int, target: int) -> Located:
+    columns = np.arange(products.start[-1]) + np.repeat(products.lo - products.start[:-1], np.diff(products.start))
+    rows = np.concatenate([[0.0], np.cumsum(products.source_words, dtype=np.float64)])[products.start]
+    return Located(np.diff(rows)[:source], np.bincount(columns, products.target_words, target).astype(np.float64))
 
 
 def _spread(
@@ -98,7 +154,7 @@ def _attend(
     for text in range(len(offsets) - 1):
         here = start + text
         for word in range(offsets[text] - offsets[0], offsets[text + 1] - offsets[0]):
-            total = 0.0
+            total = np.exp(_SHARPNESS * _ELSEWHERE)
             for j in range(lo[here], hi[here]):
                 best = np.float32(-1.0)
                 for place in range(ends[j - left], ends[j - left + 1]):

@@ -1,4 +1,5 @@
-"""Which documents of two languages belong together: candidates by mean vectors, BiMax, a margin over documents.
+"""Which documents of two languages belong together: candidates by mean vectors or by votes of their sentences, BiMax, a
+margin over documents.
 
 BiMax (Wang et al. 2025) is the mean of each sentence's best cosine with the other document, both ways; here sentences
 weigh by their length, and the direction from the shorter document counts alone where one of the two is a part only. The
@@ -37,6 +38,25 @@ class Collection(NamedTuple):
     def rows(self, document: int) -> slice:
         return slice(int(self.starts[document]), int(self.starts[document + 1]))
 
+    def part(self, document: int) -> DocumentPart:
+        rows = self.rows(document)
+        return DocumentPart(self.vectors[rows], self.weights[rows])
+
+
+class DocumentPart(NamedTuple):
+    """The sentences of one document."""
+
+    vectors: np.ndarray  # (sentences, dim) float32, of length one
+    weights: np.ndarray  # (sentences,) float32
+
+
+class DocumentCandidates(NamedTuple):
+    """Pairs of documents, and which of them have names that differ by the language alone."""
+
+    source: np.ndarray
+    target: np.ndarray
+    same_key: np.ndarray
+
 
 class Matches(NamedTuple):
     """One-to-one pairs of documents, best first, and the best candidate of each document, -1 without any."""
@@ -50,9 +70,14 @@ class Matches(NamedTuple):
 
 def collect(vectors: np.ndarray, lengths: np.ndarray, starts: np.ndarray) -> Collection:
     """A collection of sentence vectors of any length."""
+    return Collection(*document_part(vectors, lengths), np.asarray(starts, np.int64))
+
+
+def document_part(vectors: np.ndarray, lengths: np.ndarray) -> DocumentPart:
+    """Sentences of vectors of any length; long ones weigh more."""
     unit = np.asarray(vectors, np.float32)
     unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    return Collection(unit, np.asarray(lengths, np.float32) ** 0.7, np.asarray(starts, np.int64))
+    return DocumentPart(unit, np.asarray(lengths, np.float32) ** 0.7)
 
 
 def match_documents(
@@ -63,34 +88,35 @@ def match_documents(
     candidates: int = CANDIDATES,
 ) -> Matches:
     """Pair documents one to one by the margin of their BiMax; `keys` are their names without the language."""
-    rows, columns, same = _candidates(source, target, keys, candidates)
+    pairs = with_same_keys(_near(source, target, candidates), keys)
+    cosines = [bimax(source.part(a), target.part(b)) for a, b in zip(*pairs[:2], strict=True)]
+    return assign(pairs, np.array(cosines), source.documents, target.documents)
+
+
+def assign(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets: int) -> Matches:
+    """The best pairs one to one, by the margin of `cosines`, the BiMax of each pair."""
+    rows, columns, same = pairs
     if not len(rows):
         none = np.empty(0, np.int64)
-        return Matches(none, none, np.empty(0), np.full(source.documents, -1), np.full(target.documents, -1))
-    cosines = np.array([bimax(source, target, a, b) for a, b in zip(rows.tolist(), columns.tolist(), strict=True)])
-    means = [_top_mean(side, cosines, count) for side, count in ((rows, source.documents), (columns, target.documents))]
+        return Matches(none, none, np.empty(0), np.full(sources, -1), np.full(targets, -1))
+    means = [_top_mean(side, cosines, count) for side, count in ((rows, sources), (columns, targets))]
     scores = margin_scores(cosines, means[0][rows], means[1][columns], Margin.ratio)
     scores = np.where(same, _SAME_KEY, 1.0) * np.where(cosines > 0, scores, 0.0)
     order = np.lexsort((columns, rows, -scores))
-    taken = _greedy(rows[order], columns[order], source.documents, target.documents)
-    kept = order[taken]
+    kept = order[_greedy(rows[order], columns[order], sources, targets)]
     best = [
         _best(side[order], other[order], count)
-        for side, other, count in (
-            (rows, columns, source.documents),
-            (columns, rows, target.documents),
-        )
+        for side, other, count in ((rows, columns, sources), (columns, rows, targets))
     ]
     return Matches(rows[kept], columns[kept], scores[kept], best[0], best[1])
 
 
-def bimax(source: Collection, target: Collection, a: int, b: int) -> float:
+def bimax(source: DocumentPart, target: DocumentPart) -> float:
     """Mean best cosine of the sentences of two documents; of the shorter one where it is less than two thirds."""
-    x, y = source.rows(a), target.rows(b)
-    cosines = source.vectors[x] @ target.vectors[y].T
+    cosines = source.vectors @ target.vectors.T
     if not cosines.size:
         return 0.0
-    weights = source.weights[x], target.weights[y]
+    weights = source.weights, target.weights
     totals = [float(weight.sum()) for weight in weights]
     ways = [
         float(best @ weight) / max(total, 1e-9)
@@ -129,25 +155,46 @@ def document_vectors(collection: Collection) -> np.ndarray:
     return (unit - distinct.mean(0) * (len(distinct) > 3)).astype(np.float32)
 
 
-def _candidates(
-    source: Collection, target: Collection, keys: tuple[Sequence[str], Sequence[str]] | None, count: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct pairs of documents near by mean vector, seen from either side, or of one key; which have one key."""
-    filled = [np.flatnonzero(np.diff(side.starts) > 0) for side in (source, target)]
-    pairs = np.empty((0, 2), np.int64)
-    if len(filled[0]) and len(filled[1]):
-        x, y = (document_vectors(side)[rows] for side, rows in zip((source, target), filled, strict=True))
-        graph = knn_graph(
-            from_array(x, "source documents"), from_array(y, "target documents"), min(count, len(x), len(y))
-        )
-        near = [np.stack(np.broadcast_arrays(np.arange(len(side.ids))[:, None], side.ids), -1) for side in graph]
-        flat = np.concatenate([near[0].reshape(-1, 2), near[1].reshape(-1, 2)[:, ::-1]]).astype(np.int64)
-        flat = flat[(flat >= 0).all(1) & (flat[:, 0] < len(x)) & (flat[:, 1] < len(y))]
-        pairs = np.stack([filled[0][flat[:, 0]], filled[1][flat[:, 1]]], 1)
+def voted_candidates(
+    source: np.ndarray, target: np.ndarray, margins: np.ndarray, count: int = CANDIDATES
+) -> np.ndarray:
+    """(pairs, 2): the `count` documents of the other side for which most of a document's sentences vote.
+
+    A sentence of the document `source[k]` and one of `target[k]` are nearest to each other, with this ratio margin;
+    what it has above 1 is the weight of their vote. Time grows with the votes and not with pairs of documents.
+    """
+    votes = np.maximum(np.asarray(margins, np.float64) - 1.0, 0.0)
+    pairs, place = np.unique(np.stack([source, target], 1).astype(np.int64), axis=0, return_inverse=True)
+    total = np.bincount(place.ravel(), votes, len(pairs))
+    kept = np.zeros(len(pairs), bool)
+    for side in range(2):
+        order = np.lexsort((-total, pairs[:, side]))
+        ordered = pairs[order, side]
+        rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        kept[order[rank < count]] = True
+    return pairs[kept & (total > 0)]
+
+
+def with_same_keys(pairs: np.ndarray, keys: tuple[Sequence[str], Sequence[str]] | None) -> DocumentCandidates:
+    """Distinct candidates (pairs, 2), with those of one key and which these are."""
     named = _same_keys(keys) if keys else np.empty((0, 2), np.int64)
     pairs = np.unique(np.concatenate([pairs, named]), axis=0)
-    codes, wanted = (rows[:, 0] * (target.documents + 1) + rows[:, 1] for rows in (pairs, named))
-    return pairs[:, 0], pairs[:, 1], np.isin(codes, wanted)
+    wide = int(pairs[:, 1].max(initial=0)) + 1
+    codes, wanted = (rows[:, 0] * wide + rows[:, 1] for rows in (pairs, named))
+    return DocumentCandidates(pairs[:, 0], pairs[:, 1], np.isin(codes, wanted))
+
+
+def _near(source: Collection, target: Collection, count: int) -> np.ndarray:
+    """(pairs, 2): documents that are near by mean vector, seen from either side."""
+    filled = [np.flatnonzero(np.diff(side.starts) > 0) for side in (source, target)]
+    if not len(filled[0]) or not len(filled[1]):
+        return np.empty((0, 2), np.int64)
+    x, y = (document_vectors(side)[rows] for side, rows in zip((source, target), filled, strict=True))
+    graph = knn_graph(from_array(x, "source documents"), from_array(y, "target documents"), min(count, len(x), len(y)))
+    near = [np.stack(np.broadcast_arrays(np.arange(len(side.ids))[:, None], side.ids), -1) for side in graph]
+    flat = np.concatenate([near[0].reshape(-1, 2), near[1].reshape(-1, 2)[:, ::-1]]).astype(np.int64)
+    flat = flat[(flat >= 0).all(1) & (flat[:, 0] < len(x)) & (flat[:, 1] < len(y))]
+    return np.stack([filled[0][flat[:, 0]], filled[1][flat[:, 1]]], 1)
 
 
 def _same_keys(keys: tuple[Sequence[str], Sequence[str]]) -> np.ndarray:

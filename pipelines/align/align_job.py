@@ -10,9 +10,8 @@ import numpy as np
 
 from encoder.inference import Encoder
 from mining.alignment import Alignment, align_sentences, document_of
-from mining.alignment_words import of_document, project_words, word_vectors
+from mining.alignment_words import CorpusWords, of_document, project_words
 from mining.document_pairs import collect, match_documents, pair_confidence
-from mining.scoring.maxsim import WordVectors
 from mining.threads import core_count
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.documents import Corpus, DocumentText, document_keys, read_corpus
@@ -24,7 +23,7 @@ class EmbeddedCorpus(NamedTuple):
 
     corpus: Corpus
     vectors: np.ndarray
-    words: WordVectors | None = None
+    words: CorpusWords | None = None
 
 
 class DocumentPair(NamedTuple):
@@ -63,15 +62,15 @@ def align_documents(settings: AlignSettings, report: Callable[[str], None] = lam
 def _embed(encoder: Encoder, corpus: Corpus) -> EmbeddedCorpus:
     """Equal sentences are encoded once, and so are the words of all sentences."""
     words = find_words(corpus.texts, corpus.lang)
-    of_words = word_vectors(words, encoder.encode(words.vocabulary.to_pylist(), corpus.lang))
-    return EmbeddedCorpus(corpus, encoder.encode(corpus.texts, corpus.lang), of_words)
+    of_words = encoder.encode(words.vocabulary.to_pylist(), corpus.lang)
+    return EmbeddedCorpus(corpus, encoder.encode(corpus.texts, corpus.lang), CorpusWords(words, of_words))
 
 
 def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: AlignSettings) -> AlignResult:
     """The same for corpora whose vectors are there already."""
     source, target = first.corpus, second.corpus
     vectors = first.vectors, second.vectors
-    words: tuple[WordVectors, WordVectors] | None = None
+    words: tuple[CorpusWords, CorpusWords] | None = None
     if first.words is not None and second.words is not None:
         words = project_words((first.words, second.words))
     collections = []
@@ -99,8 +98,20 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
 
     with ThreadPoolExecutor(settings.threads or core_count()) as pool:  # the kernels release the interpreter
         pairs = list(pool.map(align, couples))
-    kept = [pair for pair in pairs if pair.score >= settings.confidence]
-    return AlignResult(source, target, kept, _unmatched(source, target, couples, pairs, best, settings.confidence))
+    return result_of(source, target, couples, pairs, best, settings.confidence)
+
+
+def result_of(
+    source: Corpus,
+    target: Corpus,
+    couples: list[tuple[int, int]],
+    pairs: list[DocumentPair],
+    best: tuple[np.ndarray, np.ndarray],
+    least: float,
+) -> AlignResult:
+    """The pairs that are likely enough, and why other documents are in none."""
+    kept = [pair for pair in pairs if pair.score >= least]
+    return AlignResult(source, target, kept, _unmatched(source, target, couples, pairs, best, least))
 
 
 def _unmatched(

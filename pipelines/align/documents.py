@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mining.errors import InputError
-from mining.files import readable_lines
 from mining.language_id import is_known, language_probabilities
 from mining.paths import expand, resolve
-from pipelines.prepare.readers import Block, ReadSettings, read_block
-from pipelines.prepare.readers.formats import reader_format
+from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.prepare.parts import clean
+from pipelines.prepare.readers import Block, ReadSettings, document_format, read_block
 
-_LOOKED_AT = 20  # lines that tell whether a file is `docid TAB sentence`, and sentences that tell the language
+_LOOKED_AT = 20  # sentences that tell the language
 _LEAST_PROBABILITY = 0.3
 _CODE = re.compile(r"(?<![A-Za-z0-9])([a-z]{2,3})(?:[-_][A-Za-z]{2,4})?(?![A-Za-z0-9])")
 EMPTY, OTHER_LANGUAGE = "empty", "other language"
@@ -31,6 +31,7 @@ class DocumentText(NamedTuple):
     texts: list[str]
     lines: list[int]
     alternates: dict[str, str] | None = None  # what a page says its name in other languages is
+    first: int = 0  # the id of its first sentence, in a dataset
 
 
 class Corpus(NamedTuple):
@@ -58,27 +59,57 @@ class Corpus(NamedTuple):
 def read_corpus(inputs: Iterable[str], settings: ReadSettings, lang_filter: str = "detect") -> Corpus:
     """All documents of files, folders and globs, in order; an empty one or one in another language is refused."""
     dropped: Counter[str] = Counter()
+    files = document_files(inputs)
+    documents = (document for file in files for document in _of_file(file, settings, dropped))
+    return _accepted(documents, settings.lang, lang_filter, files, dropped)
+
+
+def read_prepared(dataset: Dataset, lang: str, lang_filter: str = "detect") -> Corpus:
+    """The same from a dataset of `prepare` that has documents; each has the id of its first sentence."""
+    files = [given.name for given in dataset.manifest.request.inputs]
+    return _accepted(_of_dataset(dataset), lang, lang_filter, files, Counter(dataset.manifest.counters.dropped))
+
+
+def _accepted(
+    found: Iterable[DocumentText], lang: str, lang_filter: str, files: Sequence[str], dropped: Counter[str]
+) -> Corpus:
+    check = lang_filter == "detect"
+    if check and not is_known(lang):
+        raise InputError(f"the language detector does not know {lang}; use --lang-filter assume")
     documents: list[DocumentText] = []
     refused: list[tuple[str, str]] = []
-    check = lang_filter == "detect"
-    if check and not is_known(settings.lang):
-        raise InputError(f"the language detector does not know {settings.lang}; use --lang-filter assume")
-    files = document_files(inputs)
     seen: set[str] = set()
-    for document in (document for file in files for document in _of_file(file, settings, dropped)):
+    for document in found:
         if document.name in seen:
             refused.append((document.name, REPEATED))
         elif not document.texts:
             refused.append((document.name, EMPTY))
-        elif check and _language(document, settings.lang) < _LEAST_PROBABILITY:
-            refused.append((document.name, f"{OTHER_LANGUAGE} than {settings.lang}"))
+        elif check and _language(document, lang) < _LEAST_PROBABILITY:
+            refused.append((document.name, f"{OTHER_LANGUAGE} than {lang}"))
         else:
             documents.append(document)
         seen.add(document.name)
     if not documents:
         why = ", ".join(f"{count} {reason}" for reason, count in Counter(reason for _, reason in refused).items())
         raise InputError(f"{', '.join(files[:3])}: no document is left to align ({why or 'there is none'})")
-    return Corpus(settings.lang, documents, refused, dropped)
+    return Corpus(lang, documents, refused, dropped)
+
+
+def _of_dataset(dataset: Dataset) -> Iterator[DocumentText]:
+    current: DocumentText | None = None
+    for shard in dataset.shards:
+        table = read_shard(dataset.shard_url(shard), ["id", "document", "position", "line", "text"])
+        if "position" not in table.column_names:
+            raise InputError(f"{dataset.url} has no documents; make it with `twinlode prepare --documents`")
+        for first, name, place, line, text in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            if place == 0 or current is None:
+                if current is not None:
+                    yield current
+                current = DocumentText(name, [], [], first=first)
+            current.texts.append(text)
+            current.lines.append(line)
+    if current is not None:
+        yield current
 
 
 def document_files(inputs: Iterable[str]) -> list[str]:
@@ -100,12 +131,10 @@ def document_files(inputs: Iterable[str]) -> list[str]:
 
 def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterator[DocumentText]:
     """The documents of one file: runs of one name where rows have names, else the whole file."""
-    kind = settings.format or reader_format(file)
-    if settings.format is None and kind in ("txt", "tsv") and settings.column is None and _has_names(file):
-        kind = "bucc"
+    kind = document_format(file, settings)
     current = DocumentText(file, [], [])
     named = False
-    for batch in read_block(Block(0, file, kind), settings):
+    for batch in (clean(batch, None) for batch in read_block(Block(0, file, kind), settings)):
         dropped.update(batch.dropped)
         for place, (text, line) in enumerate(zip(batch.texts, batch.lines.tolist(), strict=True)):
             name = batch.refs[place] if batch.refs is not None else file
@@ -117,11 +146,6 @@ def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterat
             current.texts.append(text)
             current.lines.append(line)
     yield current
-
-
-def _has_names(file: str) -> bool:
-    first = [line for line in islice(readable_lines(file), _LOOKED_AT) if line]
-    return bool(first) and all(line.count("\t") == 1 and line.split("\t")[0].strip() for line in first)
 
 
 def _language(document: DocumentText, lang: str) -> float:

@@ -11,7 +11,7 @@ import typer
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.mine import console_report, say_notes, show
-from pipelines.commands.options import DatasetColumnsOption, DatasetOption, hub_folder
+from pipelines.commands.options import DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
 
@@ -63,7 +63,12 @@ def command(
     leftovers: Annotated[
         str, typer.Option(help="mine: sentences that alignment leaves over are mined, into the same pairs; or drop.")
     ] = "drop",
-    work: Annotated[str | None, typer.Option(help="Folder for mining leftovers. Default: beside --out.")] = None,
+    runner: Annotated[
+        str | None,
+        typer.Option(help="Work by stages that can be resumed: local, flink, spark, dataflow, or a YAML file."),
+    ] = None,
+    runner_set: RunnerSetOption = None,
+    work: Annotated[str | None, typer.Option(help="Folder for stages and leftovers. Default: beside --out.")] = None,
     max_chars: Annotated[
         int | None, typer.Option(help="Longer sentences are dropped.", show_default=str(MAX_CHARS))
     ] = None,
@@ -83,7 +88,6 @@ def command(
     """
     quiet_beam()
     from mining.errors import InputError
-    from pipelines.align.align_job import align_documents
     from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
@@ -97,7 +101,7 @@ def command(
     inputs = document_files([*settings.source.inputs, *settings.target.inputs])
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
-    result = align_documents(settings, report=console_report)
+    result = _aligned(settings, work or f"{out}.work", runner, runner_set)
     about = [encoder_row(settings.encoder, languages)]
     batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if leftovers == "mine" else None)
     written = _write_pairs(out, batches, pair_format, languages)
@@ -106,6 +110,17 @@ def command(
     outputs.write(result)
     say_notes(warnings(settings.encoder, languages))
     show("aligned", [*about, *_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
+
+
+def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None) -> AlignResult:
+    """In memory, or by stages where a runner is named."""
+    from pipelines.align.align_job import align_documents
+    from pipelines.align.align_stage import align_on_runner
+    from pipelines.runners.runner import load_runner
+
+    if runner is None:
+        return align_documents(settings, report=console_report)
+    return align_on_runner(settings, work, load_runner(runner, overrides or []), report=console_report)
 
 
 def _settings(

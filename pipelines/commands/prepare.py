@@ -19,6 +19,7 @@ OPTIONS = {
     "format": key("read.format"),
     "column": key("read.column"),
     "ref_column": key("read.ref_column"),
+    "documents": key("documents"),
     "encoder": key("encoder"),
     "lang_filter": key("lang_filter"),
     "lang_probability": key("lang_probability"),
@@ -44,6 +45,9 @@ def command(
     chosen: dict[str, Any],
 ) -> None:
     """Read, clean, filter by language, deduplicate and number the sentences of a corpus.
+
+    With --documents nothing is deduplicated, and each sentence is stored with its document (a file, a page, or what the
+    first column of `docid TAB sentence` says) and its position there.
 
     Run again to continue after an interruption; a finished dataset is not made twice.
 

@@ -31,7 +31,7 @@ WORK = "_work"
 TEXT, SUBWORDS, SENTENCES, VECTORS, GRAPH, GOLD = "text", "subwords", "sentences", "vectors", "graph", "gold"
 SOURCE, TARGET, SEED, CORPUS = "source", "target", "seed bitext", "corpus"
 
-Kind = Literal["sentences", "vectors", "graph", "pairs"]
+Kind = Literal["sentences", "vectors", "graph", "pairs", "alignment"]
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -30,6 +30,9 @@ SCHEMA = pa.schema(
         pa.field("text", pa.string(), nullable=False),
     ]
 )
+# Where documents are kept: the name of the document, and the place of the sentence among those of it that are kept.
+DOCUMENT = pa.field("document", _NAME, nullable=False)
+POSITION = pa.field("position", pa.int64(), nullable=False)
 PIECES = pa.field("pieces", pa.list_(pa.int32()), nullable=False)
 ALSO = pa.field("also", pa.list_(pa.int64()), nullable=False)  # further lines of the same text, where that is kept
 UNKNOWN_LANGUAGE = "und"

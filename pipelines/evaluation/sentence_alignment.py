@@ -12,8 +12,9 @@ from pydantic import Field
 from mining.alignment import BEADS, Alignment, align_sentences, document_of
 from mining.alignment_formats import Bead, beads_of, read_links
 from mining.alignment_metrics import score_alignments
-from mining.alignment_words import project_words
+from mining.alignment_words import of_document, project_words
 from mining.errors import InputError
+from mining.scoring.maxsim import WordVectors
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
@@ -36,13 +37,14 @@ class Align(Benchmark):
 
     benchmark: Literal["align"] = "align"
     beads: int = Field(BEADS, ge=2, description="A bead joins at most this many sentences, both sides together.")
+    only: tuple[str, ...] = Field((), description="Articles to look at, such as dev; test0, test1, .. are test.")
     found: str | None = Field(
         None,
         description="Folder of another system's output: for gold x.defr its file x.defr; vectors are not asked for.",
     )
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
-        articles = read_articles(data)
+        articles = read_articles(data, self.only)
         outcome = Outcome([], [Choice("beads", f"n + m at most {self.beads}" if self.found is None else self.found)])
         outcome.choices.append(Choice("precision", "deletions count; recall: beads of two sides only, as in Vecalign"))
         answers: dict[str, list[Bead]] = {}
@@ -69,10 +71,11 @@ class Align(Benchmark):
 
     def _align(self, source: VectorSource, article: Article) -> Alignment:
         texts = article.source, article.target
+        own: list[WordVectors | None] = [None, None]
         words = [words_of(source, side.name, side.lines, side.lang) for side in texts]
         if words[0] is not None and words[1] is not None:
-            words = list(project_words((words[0], words[1])))
-        sides = [document_of(source.vectors(side), side.lines, own) for side, own in zip(texts, words, strict=True)]
+            own = [of_document(side, 0, len(side.words)) for side in project_words((words[0], words[1]))]
+        sides = [document_of(source.vectors(side), side.lines, these) for side, these in zip(texts, own, strict=True)]
         return align_sentences(sides[0], sides[1], beads=self.beads)
 
     def _read(self, article: Article) -> list[Bead]:
@@ -87,18 +90,23 @@ class Align(Benchmark):
         return beads
 
 
-def read_articles(data: DataFolder) -> list[Article]:
-    """Every `x.aabb` that has `x.aa` and `x.bb` beside it."""
+def read_articles(data: DataFolder, only: tuple[str, ...] = ()) -> list[Article]:
+    """Every `x.aabb` that has `x.aa` and `x.bb` beside it; with `only`, those of these groups."""
     articles = []
     for name in data.matching("*.*"):
         found = _GOLD.fullmatch(name)
         if found is None or not all(data.find(f"{found[1]}.{code}") for code in found.group(2, 3)):
             continue
+        numbered = _ARTICLE.fullmatch(found[1])
+        group = numbered[1] if numbered else found[1]
+        if only and group not in only:
+            continue
         source, target = (data.texts(f"{found[1]}.{code}", code) for code in found.group(2, 3))
         data.lines(name)  # for the hash
         gold = [link[:2] for link in read_links(str(data.root / name))]
-        group = _ARTICLE.fullmatch(found[1])
-        articles.append(Article(name, group[1] if group else found[1], source, target, gold))
+        articles.append(Article(name, group, source, target, gold))
+    if not articles and only:
+        raise InputError(f"{data.root}: there is no article of {', '.join(only)}")
     if not articles:
         raise InputError(f"{data.root}: there are no three files like x.de, x.fr and x.defr")
     return articles

@@ -52,7 +52,7 @@ def duplicates_of(work: Work, ordinal: int, partitions: int) -> np.ndarray:
     for partition in range(partitions):
         with open_url(_url(work, partition)) as stream:
             found.append(pa.ipc.open_file(stream).get_batch(ordinal).column(0).to_numpy())
-    return np.concatenate(found)
+    return np.concatenate([np.zeros(0, np.uint32), *found])
 
 
 def _url(work: Work, partition: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,9 @@ class Part(BaseModel):
     end: int  # lines of the block read up to the end of this part
     last: bool  # of its block
     counters: Counters
+    first_ref: str | None = None  # of the first row and of the last one, which may go on in the parts beside
+    last_ref: str | None = None
+    last_run: int = 0  # rows at the end that have the last ref
 
     @property
     def order(self) -> tuple[int, int]:
@@ -76,8 +79,12 @@ def clean(batch: RowBatch, language: LanguageTest | None) -> RowBatch:
         kept &= language_probabilities(texts, language.lang) >= language.probability
     dropped = Counter({EMPTY: int((~present).sum()), LANGUAGE: int((present & ~kept).sum())})
     rows = np.flatnonzero(kept)
-    refs = None if batch.refs is None else [batch.refs[i] for i in rows]
-    return RowBatch([texts[i] for i in rows], batch.lines[rows], refs, batch.dropped + dropped, batch.end)
+    return batch._replace(
+        texts=[texts[i] for i in rows],
+        lines=batch.lines[rows],
+        refs=None if batch.refs is None else [batch.refs[i] for i in rows],
+        dropped=batch.dropped + dropped,
+    )
 
 
 def finished_parts(work: Work, block: int) -> list[Part]:
@@ -95,7 +102,10 @@ def finished_parts(work: Work, block: int) -> list[Part]:
 def write_parts(
     work: Work, block: int, batches: Iterator[RowBatch], language: LanguageTest | None, part_bytes: int, partitions: int
 ) -> Iterator[Part]:
-    """All parts of a block: those found whole, and the rest made from the reader's remaining `batches`."""
+    """All parts of a block: those found whole, and the rest made from the reader's remaining `batches`.
+
+    With no `partitions` there will be no search for duplicates, and no hashes are kept for it.
+    """
     done = finished_parts(work, block)
     yield from done
     if done and done[-1].last:
@@ -114,13 +124,26 @@ def write_parts(
             dropped=dict(sum((batch.dropped for batch in cleaned), Counter())),
         )
         part = Part(
-            block=block, number=number, rows=counters.kept, batches=len(taken), end=end, last=last, counters=counters
-        )
+            block=block, number=number, rows=counters.kept, batches=len(taken), end=end, last=last, counters=counters,
+            **_ends(cleaned),
+        )  # fmt: skip
         _write_rows(work, part, cleaned)
-        _write_hashes(work, part, cleaned, partitions)
+        if partitions:
+            _write_hashes(work, part, cleaned, partitions)
         write_model(_note_url(work, part.name), part)
         yield part
         number += 1
+
+
+def _ends(batches: list[RowBatch]) -> dict[str, Any]:
+    """What a part says of the refs at its ends."""
+    refs: list[str | None] = []
+    for batch in batches:
+        refs += batch.refs if batch.refs is not None else [None] * len(batch.texts)
+    if not refs:
+        return {}
+    run = sum(1 for _ in takewhile(lambda ref: ref == refs[-1], reversed(refs)))
+    return {"first_ref": refs[0], "last_ref": refs[-1], "last_run": run}
 
 
 def _take(batches: Iterator[RowBatch], part_bytes: int) -> tuple[list[RowBatch], bool]:

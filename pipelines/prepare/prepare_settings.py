@@ -25,6 +25,10 @@ class PrepareSettings(BaseModel):
     lang_probability: float = Field(
         default=LIKELY, ge=0, le=1, description="keep what is at least as likely in its language"
     )
+    documents: bool = Field(
+        default=False,
+        description="for alignment: keep order and repeats, and say of each sentence its document and its place there",
+    )
     encoder: str | None = Field(
         default=None, description="an encoder folder; its subword ids become the column `pieces`"
     )

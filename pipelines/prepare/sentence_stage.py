@@ -2,7 +2,8 @@
 
 Three passes with a barrier between them, each over descriptors of files: blocks are cleaned into parts, duplicates are
 found by hash prefix, and parts are cut into shards. A sentence's id is its rank among all that are kept, by
-input file and line: the same on every runner, for any parallelism and any size of block.
+input file and line: the same on every runner, for any parallelism and any size of block. Where documents are kept, for
+alignment, there is no search for duplicates.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicat
 from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
 from pipelines.prepare.prepare_settings import PrepareSettings
-from pipelines.prepare.readers import Block, cut_file, read_block
+from pipelines.prepare.readers import Block, cut_file, document_format, read_block
 from pipelines.prepare.readers.blocks import TRUNCATED
 from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
 from pipelines.runners.progress import Phase, Watch, finished_files
@@ -154,7 +155,7 @@ class WriteShard(beam.DoFn):
         shard = self.work.finished(planned.index)
         if shard is None:
             lang, partitions = self.settings.read.lang, self.plan.partitions
-            table = shard_table(self.work, planned, lang, partitions, self._encoder)
+            table = shard_table(self.work, planned, lang, partitions, self._encoder, documents=self.settings.documents)
             name = new_name(planned.index, "parquet")
             digest = write_shard(self.work.place(name), table)
             shard = self.work.note(Shard(index=planned.index, name=name, rows=len(table), digest=digest))
@@ -214,6 +215,8 @@ def start(settings: PrepareSettings) -> Work | Dataset:
     configuration: dict[str, JsonValue] = asked.model_dump(
         mode="json", include={"read", "lang_filter", "lang_probability", "rows_per_shard"}
     )
+    if settings.documents:
+        configuration["documents"] = True
     if settings.encoder is not None:
         inputs.append(text_encoder_input(settings.encoder))
     request = Request(kind="sentences", configuration=configuration, inputs=inputs, versions=_versions(settings))
@@ -250,14 +253,17 @@ def make_plan(settings: PrepareSettings, work: Work) -> PreparePlan:
         blocks: list[Block] = []
         size = 0
         for file in expand(settings.inputs):
-            blocks += cut_file(file, settings.read, settings.block_bytes, len(blocks))
+            read = settings.read
+            if settings.documents:
+                read = read.model_copy(update={"format": document_format(file, read)})
+            blocks += cut_file(file, read, settings.block_bytes, len(blocks))
             size += _text_bytes(file)
         lines = size / _BYTES_PER_LINE
         shares = lines * BYTES_PER_ROW / (settings.memory_mb * 2**20)
         plan = PreparePlan(
             blocks=blocks,
             part_bytes=settings.block_bytes,
-            partitions=1 << int(np.ceil(np.log2(max(shares, 1)))),
+            partitions=0 if settings.documents else 1 << int(np.ceil(np.log2(max(shares, 1)))),
             workers=_workers(settings, lines, blocks),
         )
         write_model(url, plan)

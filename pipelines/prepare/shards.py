@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
-from pipelines.datasets.sentences import PIECES, ROW_GROUP, SCHEMA, constant, pieces_column
+from pipelines.datasets.sentences import DOCUMENT, PIECES, POSITION, ROW_GROUP, SCHEMA, constant, pieces_column
 from pipelines.datasets.work import Work
 from pipelines.prepare.duplicates import duplicates_of
 from pipelines.prepare.parts import Part, read_rows
@@ -28,6 +29,7 @@ class Slice:
     lines_before: int
     begin: int
     end: int
+    position: int  # in its document, of the part's first row
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def plan_shards(
     kept = np.array([part.rows for part in parts], np.int64) - repeats
     ends = np.cumsum(kept)
     before = lines_before(parts, blocks)
+    positions = first_positions(parts, blocks)
     planned = []
     for index in range(-(-int(ends[-1]) // rows_per_shard)):
         first, stop = index * rows_per_shard, min((index + 1) * rows_per_shard, int(ends[-1]))
@@ -52,7 +55,7 @@ def plan_shards(
             start_id = int(ends[i] - kept[i])
             url = blocks[parts[i].block].url
             begin_row, end_row = max(first - start_id, 0), min(stop - start_id, int(kept[i]))
-            slices.append(Slice(parts[i], i, url, before[parts[i].block], begin_row, end_row))
+            slices.append(Slice(parts[i], i, url, before[parts[i].block], begin_row, end_row, positions[i]))
         planned.append(ShardPlan(index, first, tuple(slices)))
     return planned
 
@@ -68,12 +71,29 @@ def lines_before(parts: Sequence[Part], blocks: Sequence[Block]) -> dict[int, in
     return before
 
 
-def shard_table(work: Work, planned: ShardPlan, lang: str, partitions: int, encoder: TextEncoder | None) -> pa.Table:
-    """The rows of a shard, numbered, with subword ids when there is an encoder."""
-    tables = [_slice_table(work, piece, lang, partitions) for piece in planned.slices]
+def first_positions(parts: Sequence[Part], blocks: Sequence[Block]) -> list[int]:
+    """For each part how many sentences of its first document lie in earlier parts."""
+    positions = []
+    document: tuple[str, str | None] | None = None
+    read = 0
+    for part in parts:
+        url = blocks[part.block].url
+        positions.append(read if (url, part.first_ref) == document and part.rows else 0)
+        if part.rows:
+            read = part.last_run + (positions[-1] if part.last_run == part.rows else 0)
+            document = url, part.last_ref
+    return positions
+
+
+def shard_table(
+    work: Work, planned: ShardPlan, lang: str, partitions: int, encoder: TextEncoder | None, *, documents: bool = False
+) -> pa.Table:
+    """The rows of a shard, numbered, with subword ids when there is an encoder, and their places in `documents`."""
+    tables = [_slice_table(work, piece, lang, partitions, documents=documents) for piece in planned.slices]
     rows = pa.concat_tables(tables)
     ids = pa.array(np.arange(planned.first_id, planned.first_id + len(rows), dtype=np.uint64))
-    table = rows.add_column(0, SCHEMA.field("id"), ids).cast(SCHEMA)
+    schema = pa.schema([*SCHEMA, DOCUMENT, POSITION]) if documents else SCHEMA
+    table = rows.add_column(0, SCHEMA.field("id"), ids).cast(schema)
     if encoder is not None:
         table = table.append_column(PIECES, pieces_column(_cut(encoder, table.column("text"), lang)))
     return table
@@ -85,11 +105,26 @@ def _cut(encoder: TextEncoder, texts: pa.ChunkedArray, lang: str) -> Tokens:
     return Tokens.concatenate([encoder.encode(texts[i : i + ROW_GROUP].to_pylist(), lang) for i in starts])
 
 
-def _slice_table(work: Work, piece: Slice, lang: str, partitions: int) -> pa.Table:
+def _slice_table(work: Work, piece: Slice, lang: str, partitions: int, *, documents: bool) -> pa.Table:
     rows = read_rows(work, piece.part)
+    if documents:
+        places = pa.array(_positions(rows.column("ref"), piece.position))
+        names = pc.fill_null(rows.column("ref"), piece.source).dictionary_encode()
+        rows = rows.append_column(DOCUMENT.name, names).append_column(POSITION.name, places)
     kept = np.ones(len(rows), bool)
     kept[duplicates_of(work, piece.ordinal, partitions)] = False
     rows = rows.take(pa.array(np.flatnonzero(kept)[piece.begin : piece.end]))
     lines = pa.array(rows.column("line").to_numpy() + piece.lines_before)
-    columns = [constant(piece.source, len(rows)), lines, rows.column("ref"), constant(lang, len(rows))]
-    return pa.table([*columns, rows.column("text")], names=["source", "line", "ref", "lang", "text"])
+    rows = rows.set_column(0, "line", lines).add_column(0, "source", constant(piece.source, len(rows)))
+    return rows.add_column(3, "lang", constant(lang, len(rows)))
+
+
+def _positions(refs: pa.ChunkedArray, first: int) -> np.ndarray:
+    """The place of each row in its document, the first row's given."""
+    if not len(refs):
+        return np.zeros(0, np.int64)
+    codes = pc.fill_null(refs.combine_chunks().dictionary_encode().indices, -1).to_numpy()
+    begins = np.flatnonzero(np.diff(codes, prepend=codes[0] + 1))
+    rows = np.arange(len(codes))
+    places = rows - begins[np.searchsorted(begins, rows, "right") - 1]
+    return places + np.where(rows < (begins[1] if len(begins) > 1 else len(codes)), first, 0)

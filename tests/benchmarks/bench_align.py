@@ -9,9 +9,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mining.alignment import BEADS, Document, align_sentences
-from mining.alignment_words import word_vectors
-from mining.scoring.maxsim import WordVectors
+from mining.alignment import BEADS, Document, align_sentences, document_of
+from mining.alignment_words import CorpusWords, of_document
 from mining.threads import core_count
 from pipelines.align.align_job import EmbeddedCorpus, align_embedded
 from pipelines.align.align_settings import AlignSettings
@@ -40,16 +39,15 @@ def texts(sentences: int, seed: int) -> list[str]:
     return [" ".join(f"w{word}" for word in row) for row in rng.zipf(1.3, (sentences, 15)) % VOCABULARY]
 
 
-def words(lines: list[str]) -> WordVectors:
+def words(lines: list[str]) -> CorpusWords:
     found = find_words(lines, "en")
-    return word_vectors(
-        found, np.random.default_rng(0).normal(size=(len(found.vocabulary), WORD_DIM)).astype(np.float32)
-    )
+    vectors = np.random.default_rng(0).normal(size=(len(found.vocabulary), WORD_DIM)).astype(np.float32)
+    return CorpusWords(found, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def documents(sentences: int, seed: int) -> list[Document]:
     sides = [(rows, texts(len(rows), seed)) for rows in book(sentences, seed)]
-    return [Document(rows, np.full(len(rows), 80.0), words(lines)) for rows, lines in sides]
+    return [document_of(rows, lines, of_document(words(lines), 0, len(lines))) for rows, lines in sides]
 
 
 def megabytes() -> float:

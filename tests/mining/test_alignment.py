@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mining.alignment import Alignment, Document, align_sentences, default_weights
-from mining.alignment_band import band_around, full_band, sentence_products
+from mining.alignment import Alignment, Document, align_sentences, alignment_task
+from mining.alignment_band import band_around
 from mining.alignment_formats import Bead, beads_of
 from mining.alignment_lattice import AlignmentTask, judge, remaining, search, trace
-from mining.alignment_words import with_words, word_vectors
+from mining.alignment_marks import find_marks
+from mining.alignment_words import WordProjection, word_vectors
 from mining.document_pairs import pair_confidence
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
@@ -77,32 +78,32 @@ def words_of(lines: list[str], seed: int) -> WordVectors:
     vectors = {
         word: np.random.default_rng([seed, *word.encode()]).normal(size=8) for word in words.vocabulary.to_pylist()
     }
-    return word_vectors(words, np.array(list(vectors.values()), np.float32))
+    return word_vectors(
+        words, WordProjection(np.eye(8, dtype=np.float32)).of(np.array(list(vectors.values()), np.float32))
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("worded", [False, True])
 def test_best_path_and_confidence_against_all_paths(seed: int, worded: bool) -> None:
     rng = np.random.default_rng(seed)
-    source, target = (Document(rng.normal(size=(n, DIM)).astype(np.float32), rng.uniform(20, 90, n)) for n in (4, 3))
+    texts = ["a b:", "c", "d (e f", "12"], ["b c", "d;", "a g."]
+    source, target = (
+        Document(rng.normal(size=(n, DIM)).astype(np.float32), rng.uniform(20, 90, n), marks=find_marks(lines))
+        for n, lines in zip((4, 3), texts, strict=True)
+    )
     if worded:
-        source = source._replace(words=words_of(["a b", "c", "d e f", "g a"], seed))
-        target = target._replace(words=words_of(["b c", "d", "a g"], seed))
-    from mining.alignment import _sides
-
-    src, tgt = _sides(source, target, 3, 1.1)
-    band = full_band(4, 3)
-    products = sentence_products(band, src.spans, tgt.spans, 4)
-    if source.words is not None and target.words is not None:
-        products = with_words(products, band, source.words, target.words)
-    task = AlignmentTask(band, products, src, tgt, default_weights(4, worded=worded))
+        source, target = (
+            side._replace(words=words_of(lines, seed)) for side, lines in zip((source, target), texts, strict=True)
+        )
+    task = alignment_task(source, target, beads=4)
     lattice = search(task)
-    beads = trace(band, lattice.step, lattice.gap)
+    beads = trace(task.band, lattice.step, lattice.gap)
     rest = remaining(task, lattice.matched, lattice.deleted)
     _, shares = judge(beads, task, lattice.matched, lattice.deleted, rest)
     paths = {path: path_score(path, task) for path in all_paths(4, 3, 4)}
-    best = max(paths, key=lambda path: paths[path])
-    assert tuple(map(tuple, beads.tolist())) == best
+    best = tuple(map(tuple, beads.tolist()))
+    assert paths[best] == pytest.approx(max(paths.values()))  # deletions may change their order
     everything = np.logaddexp.reduce(list(paths.values()))
     assert lattice.total == pytest.approx(everything, abs=1e-6)
     for bead, share in zip(best, shares, strict=True):
@@ -117,6 +118,7 @@ def path_score(path: tuple[tuple[int, ...], ...], task: AlignmentTask) -> float:
         one_sided = bead[0] == bead[1] or bead[2] == bead[3]
         if one_sided:
             total += task.weights.further if in_gap else task.weights.deletion
+            total += task.src.alone[bead[0]] if bead[1] > bead[0] else task.tgt.alone[bead[2]]
         else:
             total += bead_score(bead, task)
         in_gap = one_sided
@@ -143,7 +145,15 @@ def bead_score(bead: tuple[int, ...], task: AlignmentTask) -> float:
             )
         ]
         cost += weights.words[n, m] * (2 - sum(inside))
-    return weights.prior[n, m] - cost - weights.ratio * ratio - weights.squared * ratio**2 - weights.excess * excess
+    joined = src.joined[n - 1, i - 1] + tgt.joined[m - 1, j - 1]
+    return (
+        joined
+        + weights.prior[n, m]
+        - cost
+        - weights.ratio * ratio
+        - weights.squared * ratio**2
+        - weights.excess * excess
+    )
 
 
 def all_paths(n: int, m: int, beads: int, i: int = 0, j: int = 0) -> list[tuple[tuple[int, ...], ...]]:
@@ -202,7 +212,7 @@ def test_confidence_is_low_between_strangers() -> None:
     stranger = make_pair([(1, 1)] * 60, seed=9)[1]
     counterparts, strangers = align_sentences(source, target), align_sentences(source, stranger)
     assert counterparts.confidence.mean() > 0.9
-    assert strangers.confidence.mean() < 0.7
+    assert strangers.confidence.mean() < 0.5
     assert pair_confidence(strangers, source, stranger) < 0.05
 
 

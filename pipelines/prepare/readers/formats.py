@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
+from mining.files import readable_lines
 from mining.paths import compression_of, extension, resolve
 from pipelines.prepare.readers import gettext, jsonl, lines, parquet, tables, web
 from pipelines.prepare.readers.blocks import Block, Format, Read, ReadSettings, RowBatch
@@ -19,6 +21,7 @@ _READERS: dict[Format, Read] = {
     "warc": web.read_warc,
     "html": web.read_html,
 }
+_LOOKED_AT = 20  # lines that tell whether a file is `docid TAB sentence`
 _BY_LINES = frozenset({"txt", "tsv", "bucc", "jsonl"})
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
@@ -42,6 +45,19 @@ def read_block(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
 def reader_format(url: str) -> Format:
     """The format by extension, whatever the compression; plain lines when the extension says nothing."""
     return _EXTENSIONS.get(extension(url), "txt")
+
+
+def document_format(url: str, settings: ReadSettings) -> Format:
+    """The format of a file of documents: lines without another meaning may be `docid TAB sentence`."""
+    kind = settings.format or reader_format(url)
+    if settings.format is None and kind in ("txt", "tsv") and settings.column is None and _has_names(url):
+        return "bucc"
+    return kind
+
+
+def _has_names(url: str) -> bool:
+    first = [line for line in islice(readable_lines(url), _LOOKED_AT) if line]
+    return bool(first) and all(line.count("\t") == 1 and line.split("\t")[0].strip() for line in first)
 
 
 def cut_file(url: str, settings: ReadSettings, block_bytes: int, first: int) -> list[Block]:

@@ -183,8 +183,7 @@ def test_pages_that_name_their_translation_have_one_key(tmp_path: Path, quote: s
 def bad_sides(kind: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     text = document(1, 30)
     if kind == "backwards":
-        book = document(1, 120)  # long, as all documents here share a few words
-        return {"a.txt": book}, {"b.txt": book[::-1]}
+        return {"a.txt": text}, {"b.txt": text[::-1]}
     if kind == "repeated":
         return {f"a{k}.txt": text for k in range(100)}, {"b.txt": text, "c.txt": document(2, 30)}
     return {f"a{k}.txt": document(k, 20) for k in range(10, 16)}, {f"b{k}.txt": document(k, 20) for k in range(20, 26)}

@@ -26,6 +26,7 @@ from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import Prepare, prepare
 from pipelines.runners.runner import RunnerSettings
+from tests.pipelines.prepare.readers.test_web import record
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "it", "rained", "in", "London", "and", "nobody", "Went", "Out"]
 
@@ -279,3 +280,47 @@ def test_real_documents_keep_their_ids(tmp_path: Path, shared_data: Path) -> Non
     sample = rows(dataset)[:: max(dataset.rows // 50, 1)]
     assert all(original[row["line"] - 1].split("\t")[0] == row["ref"] for row in sample)
     assert dataset.manifest.counters.dropped["language"] < 0.2 * dataset.manifest.counters.rows_in
+
+
+def write_documents(folder: Path) -> list[str]:
+    """A file that is one document with repeats, one of `docid TAB sentence` with a name that comes again."""
+    texts = lines(5, 40)
+    (folder / "a.txt").write_text("\n".join([*texts, "", *texts[:3], "  "]))
+    named = [f"d{k // 7}\t{text}" for k, text in enumerate(lines(6, 30))] + ["d0\tagain"]
+    (folder / "b.tsv").write_text("\n".join(named))
+    return [f"{folder}/a.txt", f"{folder}/b.tsv"]
+
+
+@pytest.mark.parametrize("block_mb", [16, 200 / 2**20])
+def test_documents_keep_order_and_repeats(tmp_path: Path, block_mb: float) -> None:
+    inputs = write_documents(tmp_path)
+    dataset = prepare(settings(inputs, tmp_path / "out", documents=True, rows_per_shard=7, block_mb=block_mb))
+    found = [(row["document"], row["position"], row["text"]) for row in rows(dataset)]
+    texts = [line for line in (tmp_path / "a.txt").read_text().splitlines() if line.strip()]
+    expected = [(inputs[0], place, text) for place, text in enumerate(texts)]
+    expected += [(f"d{k // 7}", k % 7, text) for k, text in enumerate(lines(6, 30))] + [("d0", 0, "again")]
+    assert found == expected
+    assert "duplicate" not in dataset.manifest.counters.dropped
+    assert [row["line"] for row in rows(dataset)][39:41] == [40, 42]
+
+
+def test_documents_on_a_runner_are_the_same(tmp_path: Path) -> None:
+    inputs = write_documents(tmp_path)
+    small = {"documents": True, "rows_per_shard": 7, "block_mb": 200 / 2**20}
+    with beam.Pipeline(FnApiRunner()) as pipeline:
+        _ = pipeline | Prepare(settings(inputs, tmp_path / "runner", **small))
+    here = prepare(settings(inputs, tmp_path / "here", **small))
+    assert rows(open_dataset(str(tmp_path / "runner"), "sentences")) == rows(here)
+
+
+def test_pages_of_an_archive_are_documents(tmp_path: Path) -> None:
+    pages = [("http://x/a", b"Hello there. Was it good?"), ("http://x/b", b"Yes. Yes. It was.")]
+    (tmp_path / "crawl.wet").write_bytes(b"".join(record("conversion", url, body) for url, body in pages))
+    dataset = prepare(settings([f"{tmp_path}/crawl.wet"], tmp_path / "out", documents=True))
+    assert [(row["document"], row["position"], row["text"]) for row in rows(dataset)] == [
+        ("http://x/a", 0, "Hello there."),
+        ("http://x/a", 1, "Was it good?"),
+        ("http://x/b", 0, "Yes."),
+        ("http://x/b", 1, "Yes."),
+        ("http://x/b", 2, "It was."),
+    ]

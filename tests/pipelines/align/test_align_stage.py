@@ -1,0 +1,75 @@
+"""Alignment by stages: the same as in memory, resumed, and documents that lie across shards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.align.align_job import AlignResult, align_documents
+from pipelines.align.align_settings import AlignSettings
+from pipelines.align.align_stage import align_on_runner
+from pipelines.align.document_groups import DocumentPiece, Extents, assemble, in_groups, wanted
+from pipelines.mine.mine_settings import SideSettings
+from pipelines.prepare.readers import ReadSettings
+from pipelines.runners.runner import RunnerSettings
+from tests.pipelines.align.test_align import document, encoder, run, two_folders, write_folder
+
+__all__ = ["encoder"]
+HERE = RunnerSettings(processes=1)
+
+
+def settings(encoder: Path, source: Path, target: Path) -> AlignSettings:
+    sides = [
+        SideSettings(inputs=[str(folder)], read=ReadSettings(lang=lang), lang_filter="assume")
+        for folder, lang in ((source, "en"), (target, "de"))
+    ]
+    return AlignSettings(source=sides[0], target=sides[1], encoder=str(encoder), threads=1)
+
+
+def summary(result: AlignResult) -> list[tuple[str, str, list[list[int]]]]:
+    rows = [(pair.source.name, pair.target.name, pair.alignment.beads.tolist()) for pair in result.pairs]
+    return sorted(rows)
+
+
+def test_stages_give_what_memory_gives_and_are_not_made_twice(encoder: Path, tmp_path: Path) -> None:
+    chosen = settings(encoder, *two_folders(tmp_path))
+    here = align_documents(chosen)
+    staged = align_on_runner(chosen, str(tmp_path / "work"), HERE)
+    assert summary(staged) == summary(here)
+    assert len(here.pairs) == 3
+    scores = [{pair.source.name: pair.score for pair in result.pairs} for result in (here, staged)]
+    assert scores[1] == pytest.approx(scores[0], abs=1e-6)
+    assert {row.document for row in here.unmatched} - {row.document for row in staged.unmatched} == {
+        str(tmp_path / "en" / "empty.txt")  # a file without a sentence is no document of a dataset
+    }
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.parquet")}
+    assert summary(align_on_runner(chosen, str(tmp_path / "work"), HERE)) == summary(here)
+    assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.parquet")}
+
+
+def test_two_books_on_a_runner_by_the_command(encoder: Path, tmp_path: Path) -> None:
+    lines = document(3, 30)
+    folder = write_folder(tmp_path / "books", {"a.txt": lines, "b.txt": lines[:20] + lines[21:]})
+    out = tmp_path / "p.tsv"
+    run(encoder, folder / "a.txt", folder / "b.txt", "-o", out, "--runner", "local", "--runner-set", "processes=1")
+    assert len(out.read_text().splitlines()) == 29
+    assert (tmp_path / "p.tsv.work" / "alignment" / "manifest.json").exists()
+
+
+def test_sentences_belong_to_the_documents_that_were_kept() -> None:
+    extent = Extents(np.array([0, 10, 25]), np.array([10, 5, 5]))
+    assert extent.owner(np.array([0, 9, 10, 14, 15, 24, 25, 29, 30])).tolist() == [0, 0, 1, 1, -1, -1, 2, 2, -1]
+
+
+def test_pieces_of_a_document_come_together_in_order() -> None:
+    pieces = [DocumentPiece(0, 7, 4, ["c"], np.ones((1, 2))), DocumentPiece(0, 7, 2, ["a", "b"], np.zeros((2, 2)))]
+    whole = assemble(pieces)[0, 7]
+    assert whole.texts == ["a", "b", "c"]
+    assert whole.vectors[:, 0].tolist() == [0, 0, 1]
+
+
+def test_each_group_gets_the_documents_that_it_needs() -> None:
+    groups = in_groups(np.array([[0, 5], [0, 6], [1, 5], [2, 8]]), size=2)
+    assert wanted(groups) == ({0: [0], 1: [1], 2: [1]}, {5: [0, 1], 6: [0], 8: [1]})
