@@ -114,12 +114,13 @@ def command(
 
 def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None) -> AlignResult:
     """In memory, or by stages where a runner is named."""
-    from pipelines.align.align_job import align_documents
+    if runner is None:
+        from pipelines.align.align_job import align_documents
+
+        return align_documents(settings, report=console_report)
     from pipelines.align.align_stage import align_on_runner
     from pipelines.runners.runner import load_runner
 
-    if runner is None:
-        return align_documents(settings, report=console_report)
     return align_on_runner(settings, work, load_runner(runner, overrides or []), report=console_report)
 
 
