@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,7 +24,7 @@ from encoder.checkpoint import (
 from encoder.data.examples import build_examples, pair_batch
 from encoder.data.heldout import HeldOut, hold_out
 from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
-from encoder.data.sampling import Sampler, mixture
+from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
 from encoder.encoder_card import write_training_card
@@ -37,10 +38,12 @@ from encoder.models import (
     build_model,
 )
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
+from encoder.objectives.distillation import Distillation
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
 from encoder.training.trainer import Job, Observer, Trainer, TrainingResult, TrainingTask
 from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Validation, by_retrieval, by_similarity
@@ -136,7 +139,8 @@ def train(
             _begin_with(model, start.model)
         objectives = _objectives(settings, model, data)
         held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
-        job = _job(settings, out, model, objectives, data, held_out, device)
+        taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
+        job = _job(settings, out, model, objectives, data, held_out, taught, device)
         result = Trainer(job, observer()).run()
         if distributed.rank() == 0:
             write_training_card(out / BEST, settings, data.store)
@@ -157,10 +161,13 @@ def _job(
     objectives: list[Weighted],
     data: Prepared,
     held_out: HeldOut,
+    taught: Taught | None,
     device: torch.device,
 ) -> Job:
     store = data.store
     tasks = [_task(settings, store, held_out, weighted) for weighted in objectives]
+    if taught is not None and settings.teacher is not None:
+        tasks.append(_teaching(settings, settings.teacher, taught, store, held_out, model))
     max_tokens = settings.batch.max_tokens
     validation: Validation | None = None
     if settings.evaluation.sts is not None:
@@ -188,6 +195,28 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
     processes = distributed.world_size()
     sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.random_seed, processes)
     return TrainingTask(weighted.name, objective, weighted.weight, sampler)
+
+
+def _taught(
+    settings: TrainSettings, data: Prepared, model: nn.Module, out: Path, exclude: Sequence[str]
+) -> Taught | None:
+    if settings.teacher is None:
+        return None
+    tokenizer = cast(Tokenizer, model.text) if data.subword is None else load_tokenizer(settings.text, data.subword)
+    cache = Path(settings.data.cache) if settings.data.cache else out / "data"
+    return prepare_teacher(settings.teacher, tokenizer, cache, settings.random_seed, exclude)
+
+
+def _teaching(
+    settings: TrainSettings, teacher: TeacherSettings, taught: Taught, store: Store, held_out: HeldOut, model: nn.Module
+) -> TrainingTask:
+    """Sentences with vectors of the teacher, beside the objectives of the run."""
+    objective = Distillation(taught.vectors, cast(int, model.dim), teacher.features, teacher.similarities)
+    batch = BatchSettings(pairs=teacher.batch, max_tokens=settings.batch.max_tokens)
+    examples = TaughtExamples(taught.tokens)
+    processes = distributed.world_size()
+    sampler = Sampler(store, examples, held_out, np.ones(1), batch, settings.random_seed, processes)
+    return TrainingTask("teacher", objective, teacher.weight, sampler)
 
 
 def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> list[Weighted]:

@@ -16,6 +16,7 @@ from encoder.objectives.mixture import shapes
 from encoder.settings import Settings
 from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
+from encoder.training.teacher import TeacherSettings
 
 
 class ParameterGroup(Settings):
@@ -115,6 +116,7 @@ class TrainSettings(Settings):
     batch: BatchSettings = BatchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     start: StartSettings | None = None
+    teacher: TeacherSettings | None = None
     random_seed: int = Field(0, ge=0, description="For everything that is drawn.")
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
