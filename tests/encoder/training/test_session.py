@@ -176,7 +176,7 @@ def test_excluded_sentences_are_dropped_whatever_their_case(corpus: Path, tmp_pa
         ),
         ({"data": {"corpora": [{"path": "CORPUS"}], "languages": ["en", "de"]}}, "no sentence to train on"),
         ({"data": {"corpora": []}}, "no corpus is listed"),
-        ({"limits": {}}, "Set steps, epochs or minutes"),
+        ({"limits": {}}, "Set steps, epochs, examples or minutes"),
     ],
     ids=["vocabulary", "language", "no pairs", "no corpus", "no limit"],
 )
