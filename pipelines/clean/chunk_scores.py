@@ -20,6 +20,7 @@ SCORES = ("log_ratio", "cosine", "margin")  # the first is the classifier's log 
 Languages = tuple[str | None, str | None]
 K = 4
 _COSINE = NAMES.index("cosine")
+_SURE = 4.0  # a log ratio above this needs no explanation
 
 
 class Scorer:
@@ -51,7 +52,7 @@ class Scorer:
 def score_chunk(chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explain: bool = False) -> pa.Table:
     """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons.
 
-    With `explain`, the column `why` names what speaks most against a pair whose features are likelier of a wrong one.
+    With `explain`, the column `why` names what speaks most against a pair that is not quite sure.
     """
     reasons = np.array(chunk["reason"].to_pylist(), object)
     rows = np.flatnonzero(chunk["reason"].is_null().to_numpy())
@@ -64,7 +65,7 @@ def score_chunk(chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explai
         sides = [chunk[name].take(kept).to_pylist() for name in ("source", "target")]
         features = scorer.features(*sides)
         scores[kept] = scores_of(features, scorer.classifier)
-        doubtful = np.flatnonzero(scores[kept, 0] < 0) if explain else np.empty(0, np.int64)
+        doubtful = np.flatnonzero(scores[kept, 0] < _SURE) if explain else np.empty(0, np.int64)
         why[kept[doubtful]] = _against(features[doubtful], scorer.classifier)
     chunk = chunk.set_column(chunk.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
     if explain:

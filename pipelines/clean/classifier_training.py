@@ -29,13 +29,9 @@ Report = Callable[[str], None]
 _PCA_WORDS = 30_000
 
 
-class ClassifierSettings(Settings):
-    """Which bitext the classifier learns from, and how."""
+class TaskSettings(Settings):
+    """How the classifier learns from bitext."""
 
-    data: DataSettings
-    language_pairs: tuple[str, ...] | None = Field(
-        None, description="Tasks between these, such as de-en; when not given, every language with English."
-    )
     pairs: int = Field(5000, ge=FEWEST_PAIRS, description="Sentence pairs of each task.")
     lexicon_pairs: int = Field(15000, ge=0, description="Further pairs of two languages, for their lexicon.")
     word_dim: int = Field(96, ge=8, description="Dimensions in which words are compared.")
@@ -43,6 +39,15 @@ class ClassifierSettings(Settings):
     k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
     trees: int = Field(300, ge=1, description="Trees of each classifier.")
     random_seed: int = Field(0, description="For everything that is drawn.")
+
+
+class ClassifierSettings(TaskSettings):
+    """Which bitext the classifier learns from, and how."""
+
+    data: DataSettings
+    language_pairs: tuple[str, ...] | None = Field(
+        None, description="Tasks between these, such as de-en; when not given, every language with English."
+    )
 
 
 def train_classifier(

@@ -54,9 +54,11 @@ def _kept(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     return (table.filter(pc.is_null(table["reason"])) for table in tables)
 
 
-def write_rejected(url: str, tables: Iterable[pa.Table]) -> int:
+def write_rejected(url: str, tables: Iterable[pa.Table], explain: bool = False) -> int:
     """The other rows: reason, line, why if asked for, and the row as it stood (TSV), or these as fields (JSONL)."""
     rejected = (table.filter(pc.is_valid(table["reason"])) for table in tables)
+    if not explain:
+        rejected = (table.select([name for name in table.column_names if name != "why"]) for table in rejected)
     if format_of(url) == Format.JSONL:
         return _write_lines(
             url, (json.dumps(_present(row), ensure_ascii=False, default=str) for row in _rows(rejected))

@@ -96,7 +96,7 @@ def command(
             "classifier": classifier,
             "work": folder,
             "precision": precision,
-            "explain": explain,
+            "explain": explain or report is not None,
             "filters": filter_settings,
             "seed_pairs": seed_pairs and {"path": seed_pairs},
         }
@@ -112,7 +112,7 @@ def command(
         cleaned = clean(settings, where)
         write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
         if rejected is not None:
-            write_rejected(rejected, read_scored(cleaned))
+            write_rejected(rejected, read_scored(cleaned), explain)
         if report is not None:
             write_clean_report(report, named, cleaned, _summary(cleaned), read_scored(cleaned))
         if hub is not None:

@@ -12,11 +12,24 @@ from pipelines.runners.quiet import quiet_beam
 def command(
     path: Annotated[str, typer.Argument(help="A file, folder or URL; for Moses the part before .de and .en.")],
     rows: Annotated[int, typer.Option(help="First rows to show.", min=0)] = 5,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what speaks for and against the first pairs, by a pair classifier.")
+    ] = False,
+    src_lang: Annotated[str | None, typer.Option(help="With --explain: source language.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="With --explain: target language.")] = None,
+    columns: Annotated[
+        tuple[str, str] | None, typer.Option(help="With --explain: columns of the texts, as for clean.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="With --explain: an encoder with a pair classifier; default: the built-in one.")
+    ] = None,
 ) -> None:
     """Describe any file or folder of twinlode: what it is, rows, settings, fingerprints, first rows.
 
     Datasets, encoders (ours, sentence-transformers, Hugging Face), graphs, pairs in every format, vectors, rounds,
     loops, work folders.
+
+    With --explain, the first pairs of a file or of a pairs dataset and why the pair classifier trusts each of them.
 
     Example: twinlode inspect work/pairs
     """
@@ -28,8 +41,19 @@ def command(
     from pipelines.inspection import describe
     from pipelines.runners.console_table import show_table
 
-    found = describe(path, rows)
     console = Console()
+    if explain:
+        from encoder import default
+        from encoder.settings import validate_settings
+        from pipelines.clean.bitext_rows import BitextSettings
+        from pipelines.inspection.explained_pairs import COLUMNS, explain_pairs, pairs_file
+
+        bitext = {"path": pairs_file(path), "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
+        settings = validate_settings(BitextSettings, bitext, "inspect")
+        told = explain_pairs(settings, encoder or str(default.model_folder()), rows)
+        show_table([list(COLUMNS), *told], console, texts=True)
+        return
+    found = describe(path, rows)
     console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)
     show(None, found.facts)
     if found.rows:

@@ -29,6 +29,7 @@ from pipelines.loop.records import (
     write_round,
     write_state,
 )
+from pipelines.loop.round_classifier import add_classifier, require_enough
 from pipelines.loop.round_mining import Text, mine_round, prepare_text
 from pipelines.loop.round_scores import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.round_training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
@@ -117,6 +118,8 @@ class _Loop:
         self._watch.stage("seed", "draw the seed")
         evaluation = read_exclusions(self._exclude)
         drawn = make_seed(settings.seed, settings.pairs, self._seed, evaluation, settings.random_seed)
+        if settings.classifier is not None:
+            require_enough(drawn)
         known = Known(evaluation, {pair: seed_keys(self._seed, pair) for pair in settings.pairs})
         rounds: list[RoundRecord] = []
         best, stop = 0, None
@@ -208,6 +211,10 @@ class _Loop:
         with clock("train"):
             report("prepare training data")
             trained = self._train(title, folder, drawn, how)
+        if self._settings.classifier is not None:
+            with clock("classifier"):
+                report("train the pair classifier")
+                add_classifier(self._settings.classifier, folder / ENCODER, self._seed, drawn)
         with clock("evaluate"):
             scores = evaluate_round(self._settings, folder / ENCODER, folder, self._seed / "probes", report)
         columns = column_scores(self._settings, scores)

@@ -17,6 +17,7 @@ from mining.margin import Margin
 from mining.probes import MIN_PROBES
 from mining.retrieval import Retrieval
 from mining.scoring.tasks import NEAR
+from pipelines.clean.training import TaskSettings
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.finished_rows import Column
 from pipelines.evaluation.suite import Entry
@@ -119,6 +120,9 @@ class LoopSettings(Settings):
     control: bool = Field(False, description="Also train on the seed alone, with as many updates as all rounds.")
     mining: MiningSettings = MiningSettings()
     selection: SelectionSettings = SelectionSettings()
+    classifier: TaskSettings | None = Field(
+        None, description="Also train a pair classifier for each encoder, on the seed; the next round mines with it."
+    )
     data: str = Field(".", description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
     columns: tuple[HeldOutColumn, ...] = Field(min_length=1)

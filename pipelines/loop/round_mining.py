@@ -15,9 +15,10 @@ from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
 from pipelines.loop.seed_bitext import probes_path
-from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
+from pipelines.mine.mine_settings import MineSettings, RescoreSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
+from pipelines.mine.rescored_graph import rescoring_by
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, accelerator_of
@@ -111,7 +112,8 @@ def mine_round(
         report(f"graph {pair}")
         graph = build_graph(_graph_settings(settings, join(base, "graph", pair), sides, runner), runner)
         report(f"mine {pair}")
-        mined[pair] = _mine(settings, text, pair, graph, join(base, "pairs", pair), precision, runner)
+        out = join(base, "pairs", pair)
+        mined[pair] = _mine(settings, text, pair, graph, encoder, out, precision, runner)
     return mined
 
 
@@ -131,9 +133,17 @@ def _graph_settings(
 
 
 def _mine(
-    settings: LoopSettings, text: Text, pair: str, graph: Dataset, out: str, precision: float, runner: Runner | None
+    settings: LoopSettings,
+    text: Text,
+    pair: str,
+    graph: Dataset,
+    encoder: str,
+    out: str,
+    precision: float,
+    runner: Runner | None,
 ) -> MinedCorpora:
     source, target = pair.split("-")
+    again = rescoring_by(encoder, settings.mining.retrieval, graph) if settings.classifier else ""
     probes = text.probes[pair]
     request = MineSettings(
         graph=graph.url,
@@ -144,6 +154,7 @@ def _mine(
         retrieval=settings.mining.retrieval,
         threshold=ThresholdSettings(precision=precision),
         filters=settings.mining.filters,
+        rescore=again if isinstance(again, RescoreSettings) else None,
         rows_per_shard=settings.mining.rows_per_shard,
     )
     try:

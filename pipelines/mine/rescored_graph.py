@@ -34,21 +34,26 @@ def rescoring(settings: JobSettings, graph: Dataset) -> RescoreSettings | None:
     """
     if settings.rescore == "off":
         return None
-    folder = f"{settings.encoder.rstrip('/')}/{FOLDER}"
     if settings.rescore == "auto" and settings.threshold.at_least is not None:
         return None  # it was meant for margins
-    reason = _unfit(folder, settings.encoder)
-    if not reason and settings.retrieval != Retrieval.max:
-        reason = "candidates that are scored again are matched one to one: leave out --retrieval"
-    if not reason and graph.rows > MOST_ROWS:
-        reason = f"the graph has {graph.rows:,} rows, and only up to {MOST_ROWS:,} are scored again"
-    if reason:
-        if settings.rescore == "on":
-            raise InputError(f"--rescore on: {reason}")
-        return None
-    return RescoreSettings(
-        encoder=settings.encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder))
-    )
+    found = rescoring_by(settings.encoder, settings.retrieval, graph)
+    if isinstance(found, RescoreSettings):
+        return found
+    if settings.rescore == "on":
+        raise InputError(f"--rescore on: {found}")
+    return None
+
+
+def rescoring_by(encoder: str, retrieval: Retrieval, graph: Dataset) -> RescoreSettings | str:
+    """How the classifier of an encoder scores the candidates of a graph, or why it cannot."""
+    folder = f"{encoder.rstrip('/')}/{FOLDER}"
+    if reason := _unfit(folder, encoder):
+        return reason
+    if retrieval != Retrieval.max:
+        return "candidates that are scored again are matched one to one: leave out --retrieval"
+    if graph.rows > MOST_ROWS:
+        return f"the graph has {graph.rows:,} rows, and only up to {MOST_ROWS:,} are scored again"
+    return RescoreSettings(encoder=encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder)))
 
 
 def _unfit(folder: str, encoder: str) -> str:

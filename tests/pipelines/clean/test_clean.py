@@ -29,6 +29,7 @@ from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.noisy_bitext import NoiseInBitext
 from pipelines.evaluation.sources import load_source
+from pipelines.inspection.explained_pairs import explain_pairs
 from pipelines.mine.word_texts import WordEncoder, read_texts
 from tests.pipelines.clean.conftest import toy_pairs
 
@@ -200,7 +201,7 @@ def test_clean_keeps_right_pairs_and_accounts_for_every_row(scoring_encoder: Pat
     assert cleaned.reasons["length"] == (1, [303]) and cleaned.reasons["duplicate"] == (1, [304])
     out, rejected = tmp_path / "out.tsv", tmp_path / "rejected.jsonl"
     assert write_kept(str(out), read_scored(cleaned), bitext) == cleaned.kept
-    assert write_rejected(str(rejected), read_scored(cleaned)) == cleaned.rows - cleaned.kept
+    assert write_rejected(str(rejected), read_scored(cleaned), explain=True) == cleaned.rows - cleaned.kept
     kept = [int(line.split()[-1]) for line in out.read_text().splitlines()]  # the third column is still there
     right = [kinds[number] for number in kept].count("right")
     assert right > 0.9 * len(kept) and right > 120
@@ -214,15 +215,31 @@ def test_the_command_writes_a_report_of_every_reason(scoring_encoder: Path, tmp_
     _noisy(tmp_path / "in.tsv")
     report = tmp_path / "report.html"
     told = ["clean", str(tmp_path / "in.tsv"), "-o", str(tmp_path / "out.tsv"), "--columns", "1", "2"]
-    told += ["--encoder", str(scoring_encoder), "--filters", "none", "--report", str(report), "--explain"]
-    result = CliRunner().invoke(app, told)
+    told += ["--encoder", str(scoring_encoder), "--filters", "none", "--report", str(report)]
+    result = CliRunner().invoke(app, [*told, "--rejected", str(tmp_path / "rejected.tsv")])
     assert result.exit_code == 0, result.output
     page = report.read_text()
     for shown in ("<td>columns</td>", "<td>empty</td>", "<td>duplicate</td>", "Kept, but least sure", "unlikely"):
         assert shown in page
+    assert "(-" in page  # what speaks against a pair
+    assert "(-" not in (tmp_path / "rejected.tsv").read_text()  # where it was not asked for
     assert "http://" not in page and "https://" not in page and "<script" not in page
     pairs = toy_pairs(300, 2)
     assert sum(source in page for source, _ in pairs) > 20
+
+
+def test_inspect_explains_the_scores_of_pairs(scoring_encoder: Path, tmp_path: Path) -> None:
+    _noisy(tmp_path / "in.tsv")
+    told = ["inspect", str(tmp_path / "in.tsv"), "--explain", "--rows", "3", "--columns", "1", "2"]
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*told, "--encoder", str(scoring_encoder)])
+    assert result.exit_code == 0, result.output
+    assert "maxsim" in result.output and "speaks against it" in result.output
+    bitext = BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2"))
+    right, _, wrong = explain_pairs(bitext, str(scoring_encoder), 3)
+    assert float(right[3]) > 0 > float(wrong[3]) and "(-" in wrong[5] and "(+" not in wrong[5]
+    (tmp_path / "none.tsv").write_text("a\t\n")
+    with pytest.raises(InputError, match="no pairs in it to explain"):
+        explain_pairs(BitextSettings(path=str(tmp_path / "none.tsv")), str(scoring_encoder), 3)
 
 
 def test_from_standard_input_to_standard_output(scoring_encoder: Path, tmp_path: Path) -> None:

@@ -46,10 +46,13 @@ def configuration(folder: Path) -> dict[str, Any]:
     tree = one_pair(write_world(folder))
     tree["rounds"][0]["change"] = {"objective": WITH_NEGATIVES}
     tree["selection"] = {"hard_negatives": {"below": 1.1}, "per_sentence": 2}
+    tree["classifier"] = {"trees": 5, "lexicon_pairs": 0, "word_dim": 16}
     return tree | {"max_rounds": 1, "control": True, "shared": str(folder / "shared")}
 
 
 def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in ("clean.bitext_sample", "loop.round_classifier"):
+        monkeypatch.setattr(f"pipelines.{place}.FEWEST_PAIRS", 50)
     tree = configuration(tmp_path)
     leaked = leak(tmp_path, "de-en")
     config, out = write_configuration(tmp_path, tree), tmp_path / "out"
@@ -74,6 +77,15 @@ def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
     assert twinlode(monkeypatch, "loop", config, "--out", out, "--set", "rounds.0.precision=0.9") == 2
     assert "another configuration" in capsys.readouterr().err
+
+
+def test_a_seed_too_small_for_a_classifier_is_refused_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, out = write_configuration(tmp_path, configuration(tmp_path)), tmp_path / "out"
+    assert twinlode(monkeypatch, "loop", config, "--out", out) == 2
+    assert "400 seed pairs" in capsys.readouterr().err
+    assert not (out / "round-0").exists()
 
 
 def _check_lineage(out: Path, first: RoundRecord, second: RoundRecord, control: RoundRecord) -> None:
@@ -102,6 +114,8 @@ def _check_training_data(folder: Path, out: Path, record: RoundRecord, leaked: l
             == open_dataset(str(folder / "shared" / "text" / source), "sentences").rows
         )
         pairs = open_dataset(str(work / "pairs" / mined.pair), "pairs")
+        rescore = pairs.manifest.request.configuration["rescore"]
+        assert isinstance(rescore, dict) and rescore["version"]  # by the classifier of round 0
         assert mined.matched == mined.selected + sum(mined.dropped.values())
         assert mined.threshold == pairs.manifest.measures["threshold"]
         selected = pq.read_table(out / "round-1" / "train" / f"{mined.pair}.parquet")
