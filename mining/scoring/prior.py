@@ -1,8 +1,9 @@
-"""How many pairs are right, and how sure that makes each of them, from likelihood ratios alone.
+"""How many pairs of a bitext are right, and how sure that makes each of them, from likelihood ratios alone.
 
-A classifier trained where a third of the pairs are right promises too much where few are. What carries over is the
-likelihood ratio of a score; the share of right pairs is estimated where the scores come from, by maximum likelihood,
-which is what the EM of Saerens, Latinne and Decaestecker (2002) converges to.
+A classifier trained where a third of the pairs are right, and the others nearly so, promises too little where noise is
+coarse and too much where few pairs are right. What carries over is how scores of right pairs are distributed, and
+those of each kind of wrong ones; how many there are of each is estimated where the scores come from, by the EM of
+Saerens, Latinne and Decaestecker (2002) over these components.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEAST, MOST = -20.0, 20.0  # log ratios beyond these say nothing more
-BINS = 4000
-_LIMIT = 1e-6
+BINS = 400
+_ROUNDS = 300
+_SMOOTH = 4.0  # bins: the standard deviation by which components are blurred
+_EMPTY = 1e-6  # density of a bin that no training pair was in
 
 
 class Ratios(NamedTuple):
@@ -32,41 +35,36 @@ class Ratios(NamedTuple):
         return Ratios(self.counts + other.counts)
 
 
-def place(log_ratios: NDArray[np.floating]) -> NDArray[np.int64]:
-    """The bin of each log ratio."""
-    share = (np.asarray(log_ratios, np.float64) - LEAST) / (MOST - LEAST)
-    return np.clip((share * BINS).astype(np.int64), 0, BINS - 1)
+class Components(NamedTuple):
+    """Densities of log ratios: of right pairs, then of each kind of wrong ones."""
+
+    densities: Floats  # (1 + kinds, BINS)
+
+    @classmethod
+    def of(cls, tasks: list[tuple[NDArray[np.floating], NDArray[np.int64]]]) -> Components:
+        """Of log ratios and the number of each pair's component, task by task; every task weighs the same."""
+        from scipy.ndimage import gaussian_filter1d
+
+        kinds = 1 + max(int(numbers.max(initial=0)) for _, numbers in tasks)
+        total = np.zeros((kinds, BINS))
+        for log_ratios, numbers in tasks:
+            for kind in range(kinds):
+                counts = Ratios.of(log_ratios[numbers == kind]).counts
+                total[kind] += counts / max(counts.sum(), 1)
+        blurred = gaussian_filter1d(total[total.any(axis=1)], _SMOOTH, axis=1, mode="nearest") + _EMPTY
+        return cls(blurred / blurred.sum(axis=1, keepdims=True))
 
 
-def _centres() -> Floats:
-    return LEAST + (np.arange(BINS) + 0.5) * (MOST - LEAST) / BINS
+class Mixture(NamedTuple):
+    """What is known of the pairs of one bitext."""
 
+    share: float  # of right pairs
+    chances: Floats  # (BINS,) that a pair of this log ratio is right; it never falls
 
-def right_share(ratios: Ratios) -> float:
-    """The share of right pairs that makes these ratios most likely, by bisection: the likelihood is concave."""
-    gain = np.expm1(_centres())
-
-    def slope(share: float) -> float:
-        return float(ratios.counts @ (gain / (1 + share * gain)))
-
-    low, high = _LIMIT, 1 - _LIMIT
-    if not ratios.counts.any() or slope(low) <= 0:
-        return low
-    if slope(high) >= 0:
-        return high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return (low + high) / 2
-
-
-def log_odds(log_ratios: NDArray[np.floating], share: float) -> Floats:
-    """The log odds that pairs are right where this share of all pairs is."""
-    return np.asarray(log_ratios, np.float64) + np.log(share / (1 - share))
-
-
-def probabilities(log_ratios: NDArray[np.floating], share: float) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds(log_ratios, share), -40, 40))))
+    def probabilities(self, log_ratios: NDArray[np.floating]) -> Floats:
+        """NaN where there is no log ratio."""
+        known = ~np.isnan(log_ratios)
+        return np.where(known, self.chances[place(np.where(known, log_ratios, 0.0))], np.nan)
 
 
 class Point(NamedTuple):
@@ -80,11 +78,33 @@ class Point(NamedTuple):
         return place(log_ratios) >= self.first
 
 
-def threshold_for(ratios: Ratios, share: float, precision: float) -> Point:
+def place(log_ratios: NDArray[np.floating]) -> NDArray[np.int64]:
+    """The bin of each log ratio."""
+    share = (np.asarray(log_ratios, np.float64) - LEAST) / (MOST - LEAST)
+    return np.clip((share * BINS).astype(np.int64), 0, BINS - 1)
+
+
+def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
+    """The shares of all components that make these ratios most likely, and what follows for each bin."""
+    from scipy.optimize import isotonic_regression
+
+    densities = components.densities
+    shares = np.full(len(densities), 1 / len(densities))
+    counts = ratios.counts / max(ratios.counts.sum(), 1)
+    for _ in range(_ROUNDS if counts.any() else 0):
+        parts = shares[:, None] * densities  # (components, BINS)
+        shares = parts / parts.sum(axis=0) @ counts
+    parts = shares[:, None] * densities
+    # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
+    chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x
+    return Mixture(float(shares[0]), np.asarray(chances))
+
+
+def threshold_for(ratios: Ratios, mixture: Mixture, precision: float) -> Point:
     """The lowest threshold of the wanted precision; where none reaches it, the highest there is."""
-    right = ratios.counts * probabilities(_centres(), share)
+    right = ratios.counts * mixture.chances
     above, true = np.cumsum(ratios.counts[::-1])[::-1], np.cumsum(right[::-1])[::-1]
     expected = np.divide(true, above, out=np.ones(BINS), where=above > 0)
     good = np.flatnonzero(expected >= precision)
     first = int(good[0]) if len(good) else BINS - 1
-    return Point(first, float(probabilities(_centres()[first : first + 1], share)[0]), float(expected[first]))
+    return Point(first, float(mixture.chances[first]), float(expected[first]))

@@ -24,6 +24,7 @@ _NOISES = (
     (Noise.salad, 0.03),
 )
 _NEIGHBOUR, _RANDOM, _COPIED = 0.2, 0.04, 0.03
+_UNRELATED = ("random", "copied", Noise.salad)
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,13 @@ def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph, rng: np.random.
         if changed is not None and changed != side[row]:
             side[row], right[row], kinds[row] = changed, False, kind
     return CleaningTask(source, target, right, kinds)
+
+
+def component_of(kind: str) -> int:
+    """Kinds of noise whose scores are alike have one number: translations with a flaw, near sentences, others."""
+    if kind == "right":
+        return 0
+    return 3 if kind in _UNRELATED else 2 if kind == "neighbour" else 1
 
 
 def _neighbour(graph: KnnGraph, row: int, groups: NDArray[np.int64]) -> int | None:

@@ -23,7 +23,8 @@ from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
 from mining.filters import FilterSettings
-from mining.scoring.prior import Point, Ratios, probabilities, right_share, threshold_for
+from mining.scoring.classifier import PairClassifier
+from mining.scoring.prior import Mixture, Point, Ratios, fit_mixture, threshold_for
 from pipelines.clean.bitext_chunks import CHUNK, count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
@@ -104,11 +105,7 @@ class Loaded:
 
 def load_scorer(settings: CleanSettings) -> Loaded:
     """The encoder, a classifier that fits it, and where there are seed pairs a lexicon and pairs to plant."""
-    encoder = Encoder.load(settings.encoder)
-    classifier = find_classifier(settings.encoder, settings.classifier)
-    if classifier is None:
-        told = f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier"
-        raise InputError(told, code="T02")
+    encoder, classifier = Encoder.load(settings.encoder), _classifier(settings)
     require_encoder(classifier, encoder)
     langs = settings.bitext.src_lang, settings.bitext.tgt_lang
     planted, known = _seed_pairs(settings.seed_pairs).split()
@@ -116,6 +113,14 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     if known.source:
         lexicon = seed_lexicon(SideTexts(known.source, langs[0]), SideTexts(known.target, langs[1]))
     return Loaded(Scorer(encoder, classifier, langs, lexicon), planted)
+
+
+def _classifier(settings: CleanSettings) -> PairClassifier:
+    classifier = find_classifier(settings.encoder, settings.classifier)
+    if classifier is None:
+        told = f"{settings.encoder}: no pair classifier in its folder; make one with train-classifier"
+        raise InputError(told, code="T02")
+    return classifier
 
 
 def _seed_pairs(settings: BitextSettings | None) -> SeedPairs:
@@ -139,16 +144,16 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
     ratios = Ratios.of(np.empty(0))
     for url in urls:
         ratios += Ratios.of(_log_ratios(_read(url)))
-    share = right_share(ratios)
-    point = threshold_for(ratios, share, settings.precision)
+    mixture = fit_mixture(ratios, _classifier(settings).components)
+    point = threshold_for(ratios, mixture, settings.precision)
     rows = kept = 0
     for url in urls:
-        table = _decided(_read(url), point, share)
+        table = _decided(_read(url), point, mixture)
         _write(url, table)
         rows, kept = rows + len(table), kept + table["reason"].null_count
     reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
     planted = check((_read(_planted_url(settings, number)) for number in range(count)), point)
-    return Cleaned(rows, kept, share, point, reasons, urls, planted)
+    return Cleaned(rows, kept, mixture.share, point, reasons, urls, planted)
 
 
 def _log_ratios(table: pa.Table) -> np.ndarray:
@@ -156,14 +161,14 @@ def _log_ratios(table: pa.Table) -> np.ndarray:
     return np.asarray(table["log_ratio"].drop_null())
 
 
-def _decided(table: pa.Table, point: Point, share: float) -> pa.Table:
+def _decided(table: pa.Table, point: Point, mixture: Mixture) -> pa.Table:
     """The chunk with probabilities; pairs below the threshold get their reason."""
     values = table["log_ratio"].to_numpy()  # NaN where there is none
     scored = ~np.isnan(values)
     low = np.zeros(len(table), bool)
     low[scored] = ~point.keeps(values[scored])
     reason = pc.if_else(pa.array(low), UNLIKELY, table["reason"])
-    chances = pa.array(probabilities(values, share), pa.float32(), from_pandas=True)
+    chances = pa.array(mixture.probabilities(values), pa.float32(), from_pandas=True)
     return table.set_column(table.schema.get_field_index("reason"), "reason", reason).append_column(
         "probability", chances
     )

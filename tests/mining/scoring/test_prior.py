@@ -3,39 +3,52 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mining.scoring.prior import Ratios, probabilities, right_share, threshold_for
+from mining.scoring.prior import Components, Ratios, fit_mixture, threshold_for
+
+_MEANS = np.array([5.0, 1.0, -8.0])  # log ratios of right pairs, of near misses, of unrelated sentences
 
 
-def _scores(share: float, count: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
-    """Log likelihood ratios of pairs of which this share is right: two normal distributions, 3 apart."""
-    rng = np.random.default_rng(5)
-    right = rng.random(count) < share
-    return 3 * (rng.normal(size=count) + 3 * right) - 4.5, right
+def _scores(shares: tuple[float, float, float], count: int, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Log ratios and the component of each pair: normal distributions."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(3, count, p=shares)
+    return _MEANS[kinds] + 1.5 * rng.normal(size=count), kinds
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.95])
-def test_the_share_of_right_pairs_is_found_whatever_it_is(share: float) -> None:
-    ratios, right = _scores(share)
-    found = right_share(Ratios.of(ratios[:30_000]) + Ratios.of(ratios[30_000:]))
-    assert found == pytest.approx(right.mean(), rel=0.03)
+@pytest.fixture(scope="module")
+def components() -> Components:
+    return Components.of([_scores((0.4, 0.5, 0.1), 20_000, 1), _scores((0.8, 0.1, 0.1), 20_000, 2)])
 
 
-@pytest.mark.parametrize(("ratio", "share"), [(-8.0, 0.0), (8.0, 1.0)])
-def test_where_all_pairs_are_alike(ratio: float, share: float) -> None:
-    assert right_share(Ratios.of(np.full(10, ratio))) == pytest.approx(share, abs=1e-5)
-
-
-def test_nothing_to_judge_by() -> None:
-    assert right_share(Ratios.of(np.empty(0))) < 1e-5
-
-
+@pytest.mark.parametrize("shares", [(0.05, 0.9, 0.05), (0.3, 0.0, 0.7), (0.5, 0.25, 0.25), (0.97, 0.03, 0.0)])
 @pytest.mark.parametrize("precision", [0.8, 0.95])
-def test_the_threshold_is_the_lowest_of_the_wanted_precision(precision: float) -> None:
-    ratios, right = _scores(0.1)
-    binned = Ratios.of(ratios)
-    share = right_share(binned)
-    point = threshold_for(binned, share, precision)
+def test_whatever_the_noise_the_precision_is_as_promised(
+    components: Components, shares: tuple[float, float, float], precision: float
+) -> None:
+    ratios, kinds = _scores(shares, 40_000)
+    binned = Ratios.of(ratios[:30_000]) + Ratios.of(ratios[30_000:])
+    mixture = fit_mixture(binned, components)
+    assert mixture.share == pytest.approx((kinds == 0).mean(), abs=0.02)
+    point = threshold_for(binned, mixture, precision)
     kept = point.keeps(ratios)
-    assert right[kept].mean() == pytest.approx(precision, abs=0.02)
-    assert point.precision == pytest.approx(precision, abs=0.005)
-    assert probabilities(ratios[kept], share).min() == pytest.approx(point.probability, abs=0.01)
+    true = (kinds[kept] == 0).mean()
+    assert point.precision >= precision
+    assert point.precision - 0.02 < true < point.precision + 0.1  # rather too strict than too lax
+    assert mixture.probabilities(ratios[kept]).min() == pytest.approx(point.probability)
+
+
+@pytest.mark.parametrize(("mean", "share"), [(-8.0, 0.0), (5.0, 1.0)])
+def test_where_all_pairs_are_alike(components: Components, mean: float, share: float) -> None:
+    ratios = mean + 1.5 * np.random.default_rng(0).normal(size=2000)
+    assert fit_mixture(Ratios.of(ratios), components).share == pytest.approx(share, abs=0.02)
+
+
+def test_chances_never_fall_and_are_unknown_where_scores_are(components: Components) -> None:
+    mixture = fit_mixture(Ratios.of(_scores((0.5, 0.3, 0.2), 1000)[0]), components)
+    assert (np.diff(mixture.chances) >= 0).all()
+    assert np.isnan(mixture.probabilities(np.array([np.nan, 3.0]))).tolist() == [True, False]
+
+
+def test_nothing_to_judge_by(components: Components) -> None:
+    mixture = fit_mixture(Ratios.of(np.empty(0)), components)
+    assert threshold_for(Ratios.of(np.empty(0)), mixture, 0.95).precision == 1.0
