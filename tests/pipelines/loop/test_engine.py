@@ -51,7 +51,7 @@ def configuration(folder: Path) -> dict[str, Any]:
 
 
 def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for place in ("clean.bitext_sample", "loop.round_classifier"):
+    for place in ("loop.round_classifier", "clean.bitext_sample"):
         monkeypatch.setattr(f"pipelines.{place}.FEWEST_PAIRS", 50)
     tree = configuration(tmp_path)
     leaked = leak(tmp_path, "de-en")
