@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -18,6 +19,7 @@ from mining.pair_formats import Format, format_of, moses_urls
 from mining.tmx import pick_variant
 from mining.translation_units import iterate_units, local_name
 
+_HEAD = 100  # rows of a TSV that tell how many columns it has: the first alone may be a broken one
 TEXTS = ("src_text", "tgt_text")  # what columns and fields are called where nobody says
 
 
@@ -58,15 +60,16 @@ def read_rows(settings: BitextSettings) -> Iterator[BitextRow]:
 
 
 def _tsv(settings: BitextSettings) -> Iterator[BitextRow]:
-    width = places = None
-    for line in readable_lines(settings.path):
+    lines = readable_lines(settings.path)
+    head = list(islice(lines, _HEAD))
+    rows = [line.split("\t") for line in head if line is not None]
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    places = _places(settings, next(cells for cells in rows if len(cells) == width)) if rows else (0, 1)
+    for line in chain(head, lines):
+        cells = (line or "").split("\t")
         if line is None:
             yield BitextRow(None, None, None, "not UTF-8")
-            continue
-        cells = line.split("\t")
-        if width is None or places is None:
-            width, places = len(cells), _places(settings, cells)
-        if len(cells) != width:
+        elif len(cells) != width:
             yield BitextRow(None, None, line, "columns")
         else:
             yield as_row(cells[places[0]], cells[places[1]], line)
@@ -78,7 +81,7 @@ def _places(settings: BitextSettings, cells: list[str]) -> tuple[int, int]:
         numbers = [int(name) - 1 if name.isdecimal() else -1 for name in settings.columns]
         if min(numbers) < 0 or max(numbers) >= len(cells):
             raise InputError(
-                f"{settings.path}: its first row has {len(cells)} columns, so --columns {' '.join(settings.columns)} "
+                f"{settings.path}: its rows have {len(cells)} columns, so --columns {' '.join(settings.columns)} "
                 "are not there; count from 1"
             )
         return numbers[0], numbers[1]
@@ -86,7 +89,7 @@ def _places(settings: BitextSettings, cells: list[str]) -> tuple[int, int]:
         return 0, 1
     if len(cells) in (3, 4) and _is_number(cells[0]):
         return 1, 2
-    raise InputError(f"{settings.path}, line 1: {len(cells)} columns; say which hold the texts, as --columns 1 2")
+    raise InputError(f"{settings.path}: {len(cells)} columns; say which hold the texts, as --columns 1 2")
 
 
 def _is_number(text: str) -> bool:

@@ -17,7 +17,7 @@ from mining.margin import Margin
 from mining.probes import MIN_PROBES
 from mining.retrieval import Retrieval
 from mining.scoring.tasks import NEAR
-from pipelines.clean.training import TaskSettings
+from pipelines.clean.classifier_training import TaskSettings
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.evaluation.finished_rows import Column
 from pipelines.evaluation.suite import Entry

@@ -9,7 +9,7 @@ from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.scoring.classifier import FOLDER, is_classifier
 from pipelines.clean.bitext_sample import FEWEST_PAIRS
-from pipelines.clean.training import ClassifierSettings, TaskSettings, train_classifier
+from pipelines.clean.classifier_training import ClassifierSettings, TaskSettings, train_classifier
 from pipelines.loop.seed_bitext import SeedRecord, trained_path
 
 

@@ -47,6 +47,10 @@ def test_rows_of_a_tsv_that_are_no_pairs_are_counted_with_their_lines(tmp_path: 
     }  # fmt: skip
 
 
+def test_a_broken_first_row_does_not_decide_how_many_columns_there_are(tmp_path: Path) -> None:
+    assert _reasons(tmp_path / "x.tsv", b"# a comment\na\tb\nc\td\n") == {"columns": (1, [1])}
+
+
 def test_rows_of_jsonl_that_are_no_pairs(tmp_path: Path) -> None:
     rows = ['{"src_text": "a", "tgt_text": "b", "id": 7}', "{broken", "[1]", '{"src_text": "a", "tgt_text": 3}']
     found = _reasons(tmp_path / "x.jsonl", "\n".join(rows).encode())
