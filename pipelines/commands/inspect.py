@@ -46,12 +46,17 @@ def command(
         from encoder import default
         from encoder.settings import validate_settings
         from pipelines.clean.bitext_rows import BitextSettings
-        from pipelines.inspection.explained_pairs import COLUMNS, explain_pairs, pairs_file
+        from pipelines.inspection.explained_pairs import explain_pairs, pairs_file
 
         bitext = {"path": pairs_file(path), "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
         settings = validate_settings(BitextSettings, bitext, "inspect")
-        told = explain_pairs(settings, encoder or str(default.model_folder()), rows)
-        show_table([list(COLUMNS), *told], console, texts=True)
+        for pair in explain_pairs(settings, encoder or str(default.model_folder()), rows):
+            console.print(
+                Text.assemble((f"line {pair.line}", "bold"), f"\n{pair.source}\n{pair.target}"), soft_wrap=True
+            )
+            parts = [[part.name, f"{part.value:.2f}", f"{part.log_odds:+.1f}"] for part in pair.parts]
+            total = ["all features", "", f"{pair.log_odds:+.1f}"]
+            show_table([["what speaks for and against it", "value", "log odds"], *parts, total], console, end=1)
         return
     found = describe(path, rows)
     console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow.compute as pc
 
 from mining.errors import InputError
@@ -11,32 +13,36 @@ from pipelines.clean.bitext_chunks import read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_stage import CleanSettings, load_scorer
 from pipelines.datasets.manifest import MANIFEST, join, open_dataset
-from pipelines.inspection.description import shown
 
-COLUMNS = ("line", "source", "target", "log odds", "speaks for it", "speaks against it")
-_PARTS = 4  # of each kind
+_PARTS = 8  # the strongest
 
 
-def explain_pairs(bitext: BitextSettings, encoder: str, most: int, classifier: str | None = None) -> list[list[str]]:
-    """A row of `COLUMNS` for each of the first `most` pairs; margins and rivals are those of the first chunk.
+class ExplainedPair(NamedTuple):
+    """A pair, and what moves the log odds that it is right."""
 
-    The log odds are those of a bitext half of whose pairs are right, and the parts of a pair add up to them, but for
-    what all pairs have in common.
+    line: int
+    source: str
+    target: str
+    log_odds: float
+    parts: list[Contribution]
+
+
+def explain_pairs(bitext: BitextSettings, encoder: str, most: int) -> list[ExplainedPair]:
+    """The first `most` pairs; margins and rivals are those of the first chunk.
+
+    The log odds are those where half of all pairs are right; the parts of a pair add up to them, but for what all
+    pairs have in common.
     """
     chunk = next(read_chunks(bitext), None)
     pairs = None if chunk is None else chunk.filter(pc.is_null(chunk["reason"]))
     if pairs is None or not len(pairs):
         raise InputError(f"{bitext.path}: no pairs in it to explain")
-    scorer = load_scorer(CleanSettings(bitext=bitext, encoder=encoder, classifier=classifier, work="")).scorer
+    scorer = load_scorer(CleanSettings(bitext=bitext, encoder=encoder, work="")).scorer
     texts = [pairs[side].to_pylist() for side in ("source", "target")]
     features = scorer.features(*texts)[:most]
-    ratios = scorer.classifier.log_ratios(features, Use.cleaning)
-    explained = scorer.classifier.explain(features, Use.cleaning, most=features.shape[1])
-    lines = pairs["line"].to_pylist()
-    return [
-        [str(lines[row]), shown(texts[0][row]), shown(texts[1][row]), f"{ratios[row]:+.1f}", *_sides(parts)]
-        for row, parts in enumerate(explained)
-    ]
+    ratios = scorer.classifier.log_ratios(features, Use.cleaning).tolist()
+    parts = scorer.classifier.explain(features, Use.cleaning, most=_PARTS)
+    return list(map(ExplainedPair, pairs["line"].to_pylist(), *texts, ratios, parts))
 
 
 def pairs_file(url: str) -> str:
@@ -47,9 +53,3 @@ def pairs_file(url: str) -> str:
     if not dataset.shards:
         raise InputError(f"{url}: no pairs in it to explain")
     return dataset.shard_url(dataset.shards[0])
-
-
-def _sides(parts: list[Contribution]) -> list[str]:
-    """The strongest parts for the pair, and against it."""
-    signs = [[part for part in parts if sign * part.log_odds > 0][:_PARTS] for sign in (1, -1)]
-    return ["; ".join(f"{part.name} {part.value:.2f} ({part.log_odds:+.1f})" for part in side) for side in signs]

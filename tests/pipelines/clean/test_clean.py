@@ -237,10 +237,10 @@ def test_inspect_explains_the_scores_of_pairs(scoring_encoder: Path, tmp_path: P
     told = ["inspect", str(tmp_path / "in.tsv"), "--explain", "--rows", "3", "--columns", "1", "2"]
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*told, "--encoder", str(scoring_encoder)])
     assert result.exit_code == 0, result.output
-    assert "speaks" in result.output and "(+" in result.output
+    assert "all features" in result.output and result.output.count("line ") == 3
     bitext = BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2"))
     right, _, wrong = explain_pairs(bitext, str(scoring_encoder), 3)
-    assert float(right[3]) > 0 > float(wrong[3]) and "(-" in wrong[5] and "(+" not in wrong[5]
+    assert right.log_odds > 0 > wrong.log_odds and wrong.parts[0].log_odds < 0 and wrong.line == 3
     (tmp_path / "none.tsv").write_text("a\t\n")
     with pytest.raises(InputError, match="no pairs in it to explain"):
         explain_pairs(BitextSettings(path=str(tmp_path / "none.tsv")), str(scoring_encoder), 3)
