@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.batch import Batch, DataShape
-from encoder.objectives.base import Loss, Objective
 from encoder.objectives.contrastive import in_float32
+from encoder.objectives.objective import Loss, Objective
 
 
 class Distillation(Objective):
