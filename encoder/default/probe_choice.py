@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from encoder.data.heldout import shares
 from encoder.data.store import Store
 
+_WANTED = 100  # pairs of any two languages without English; 80 are needed
 _FEWEST_TOKENS = 4  # of the English side: shorter ones are found by chance
 
 
@@ -34,23 +35,60 @@ def choose_probes(store: Store, held: Sequence[np.ndarray], domains: Sequence[st
     `held` are the held-out pairs of each source of the store, see `encoder.data.heldout.held_pairs`.
 
     For half of them every language takes those English sentences first whose hash is the smallest, so that no
-    sentence is preferred for what it says; for the other half those that most languages translate, so that any two
-    languages have many in common, and are mined without English between them.
+    sentence is preferred for what it says; for the other half those that give pairs to other languages, so that as many
+    as possible can be mined without English between them.
     """
-    translated = _translated(store, held)
-    english, other = [], []
+    parts, counts = [], []
     for lang in store.languages:
-        parts = _of_language(store, held, domains, lang)
-        counts = shares([len(part.english) for part in parts], quota)
-        for part, count in zip(parts, counts, strict=True):
-            chosen = _shared_half(translated(part.english), count)
-            english.append(part.english[chosen])
-            other.append(part.other[chosen])
-    left, right = np.concatenate(english), np.concatenate(other)
-    _, first, group = np.unique(store.texts[left], return_index=True, return_inverse=True)
-    sentences = np.concatenate([left[first], right])
+        found = _of_language(store, held, domains, lang)
+        parts += found
+        counts += shares([len(part.english) for part in found], quota)
+    english, other = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+    part_of = np.repeat(np.arange(len(parts)), [len(part.english) for part in parts])
+    _, group = np.unique(store.texts[english], return_inverse=True)
+    rows = np.flatnonzero(choose_shared(group, store.language[other], part_of, np.array(counts, np.int64)))
+    _, first, group = np.unique(group[rows], return_index=True, return_inverse=True)
+    sentences = np.concatenate([english[rows][first], other[rows]])
     groups = np.concatenate([np.arange(len(first)), group])
     return Chosen(sentences, store.language[sentences].astype(np.int64), groups.astype(np.int32))
+
+
+def choose_shared(group: np.ndarray, language: np.ndarray, part: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(n,) bool: of each part as many rows as `counts` says, half of them in order.
+
+    The other half is of groups that give the most pairs to languages with fewer than `_WANTED` in common, one group
+    after the other, the best first.
+    """
+    chosen = _place(part) < (counts - counts // 2)[part]
+    left = counts // 2
+    row = np.full((group.max() + 1, language.max() + 1), -1)  # (groups, languages)
+    row[group, language] = np.arange(len(group))
+    row = row[(row >= 0).sum(1) > 1]
+    taken = (row >= 0) & chosen[row]
+    free = (row >= 0) & ~taken & (left[part[row]] > 0)
+    while len(row):
+        common = taken.T.astype(np.float32) @ taken
+        wanted = np.maximum(_WANTED - common, 0)
+        np.fill_diagonal(wanted, 0)
+        gain = free * ((free | taken).astype(np.float32) @ wanted)  # (groups, languages)
+        best = int(gain.sum(1).argmax())
+        added = gain[best] > 0
+        if not added.any():
+            break
+        chosen[row[best, added]] = taken[best, added] = True
+        free[best, added] = False
+        for used in part[row[best, added]]:
+            left[used] -= 1
+            if not left[used]:
+                free &= part[row] != used
+    rest = np.flatnonzero(~chosen)  # where other languages need nothing more, in order again
+    chosen[rest[_place(part[rest]) < left[part[rest]]]] = True
+    return chosen
+
+
+def _place(part: np.ndarray) -> np.ndarray:
+    """The place of each row in its part; parts follow each other."""
+    return np.arange(len(part)) - np.searchsorted(part, part)
 
 
 def held_out_pairs(store: Store, held: Sequence[np.ndarray], lang: str) -> np.ndarray:
@@ -68,24 +106,6 @@ def _of_language(store: Store, held: Sequence[np.ndarray], domains: Sequence[str
             english_first = pairs[:, :2] if source.langs[0] == "en" else pairs[:, 1::-1]
             by_domain.setdefault(domains[source.corpus], []).append(english_first)
     return _unrepeated([_in_order(store, np.concatenate(parts)) for _, parts in sorted(by_domain.items())], store)
-
-
-def _translated(store: Store, held: Sequence[np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that tells into how many languages the text of each English sentence is translated."""
-    found = [np.zeros((0, 2), np.int64)]
-    for source, pairs in zip(store.sources, held, strict=True):
-        if "en" in source.langs and len(pairs):
-            at = source.langs.index("en")
-            found.append(np.stack([store.texts[pairs[:, at]], store.language[pairs[:, 1 - at]].astype(np.int64)], 1))
-    texts, counts = np.unique(np.unique(np.concatenate(found), axis=0)[:, 0], return_counts=True)
-    return lambda english: counts[np.searchsorted(texts, store.texts[english])]
-
-
-def _shared_half(translated: np.ndarray, count: int) -> np.ndarray:
-    """The first half of `count` rows, and then those with the most translations among the others."""
-    first = count - count // 2
-    others = first + np.argsort(-translated[first:], kind="stable")
-    return np.concatenate([np.arange(first), others[: count - first]])
 
 
 def _in_order(store: Store, pairs: np.ndarray) -> _Held:
