@@ -45,11 +45,14 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     notes = [warning for lang in languages if (warning := default.status(lang).warning)]
     if tree.get("seed"):
         return notes
-    if len(default.probes(*languages).source) < FEWEST_PAIRS:
-        return [*notes, f"there are no probe pairs for {'-'.join(languages)}, so nothing is known of the precision"]
-    tree["probes"] = "encoder"
-    # Nobody asked for this precision, so two small files give all their pairs and a warning instead of an error.
-    tree["threshold"] = tree.get("threshold") or {"precision": PRECISION, "unreachable": "keep"}
+    probes = len(default.probes(*languages).source)
+    if probes < FEWEST_PAIRS:
+        notes.append(
+            f"{default.card().name} has {probes} probe pairs of {'-'.join(languages)}, too few to estimate a precision"
+        )
+    tree["probes"] = "encoder" if probes >= FEWEST_PAIRS else "none"
+    # Nobody asked for this precision, so where probes cannot tell there are pairs and a warning instead of an error.
+    tree["threshold"] = tree.get("threshold") or {"precision": PRECISION, "in_doubt": "classifier"}
     return notes
 
 

@@ -24,7 +24,7 @@ from pipelines.mine.edges import Direction, GraphShard, Sides
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import TextShard, text_shards
 
-VERSION = "2"  # to be raised with every change of the code that changes pairs
+VERSION = "3"  # to be raised with every change of the code that changes pairs
 DIRECTION: dict[str, Direction] = {SOURCE: "forward", TARGET: "backward"}
 
 

@@ -43,8 +43,10 @@ class ThresholdSettings(BaseModel):
         default=None, gt=0, le=1, description="choose the threshold for this precision, estimated by probe pairs"
     )
 
-    unreachable: Literal["refuse", "keep"] = Field(
-        default="refuse", description="where no threshold reaches the precision: an error, or every matched pair"
+    in_doubt: Literal["refuse", "classifier"] = Field(
+        default="refuse",
+        description="where probe pairs cannot tell: an error if no threshold reaches the precision, or the pairs that "
+        "the classifier finds likelier right than wrong (every matched pair where candidates are not scored again)",
     )
 
     @model_validator(mode="after")
@@ -87,7 +89,8 @@ class MineSettings(BaseModel):
 
     @model_validator(mode="after")
     def _probes(self) -> MineSettings:
-        if self.threshold.precision is not None and len(self.source) + len(self.target) < 4:
+        needed = self.threshold.precision is not None and self.threshold.in_doubt == "refuse"
+        if needed and len(self.source) + len(self.target) < 4:
             raise ValueError("a target precision needs probe pairs on both sides to calibrate the threshold with")
         if self.rescore is not None and self.retrieval != Retrieval.max:
             raise ValueError("candidates that are scored again are matched one to one: retrieval must be max")
@@ -149,8 +152,8 @@ class JobSettings(PairSearchSettings):
         default="auto",
         description="score candidates again by the encoder's pair classifier before matching; auto: where it has one",
     )
-    probes: Literal["seed", "encoder"] = Field(
-        default="seed", description="where probe pairs come from: the seed bitext, or the default encoder's own"
+    probes: Literal["seed", "encoder", "none"] = Field(
+        default="seed", description="where probe pairs come from: the seed bitext, the default encoder's own, nowhere"
     )
 
     @property
@@ -163,7 +166,10 @@ class JobSettings(PairSearchSettings):
 
     @model_validator(mode="after")
     def _precision(self) -> JobSettings:
-        if self.threshold.precision is not None and self.seed is None and self.probes == "seed":
+        wanted = self.threshold.precision is not None
+        if wanted and self.probes == "none" and self.threshold.in_doubt == "refuse":
+            raise ValueError("a target precision needs probe pairs, or in_doubt: classifier")
+        if wanted and self.seed is None and self.probes == "seed":
             raise ValueError("a target precision and seed pairs to calibrate it with go together")
         return self
 

@@ -40,7 +40,8 @@ class ScoreCurve(BaseModel):
             ordered = np.sort(scores)[::-1].astype(np.float64)
             rows = thinned(len(ordered))
             kept = np.searchsorted(-ordered, -ordered[rows], side="right")  # equal scores are kept together
-            return cls(edges=edges, counts=counts, threshold=ordered[rows].tolist(), kept=kept.tolist())
+            points = ordered[rows].tolist()
+            return cls(edges=edges, counts=counts, threshold=points, kept=kept.tolist(), warning=warning)
         rows = thinned(len(known.threshold))
         names = ("threshold", "kept", "precision", "recall", "precision_low", "precision_high")
         columns = {name: getattr(known, name)[rows].tolist() for name in names if hasattr(known, name)}

@@ -17,6 +17,7 @@ from pipelines.datasets.manifest import Dataset
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.rescored_graph import rescoring
+from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.text_job import mine_corpora
 from tests.pipelines.clean.conftest import toy_pairs
 
@@ -51,7 +52,7 @@ def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_
 def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     seed.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs(200, 8)), encoding="utf-8")
-    wanted = {"seed": str(seed), "threshold": {"precision": 0.5, "unreachable": "keep"}}
+    wanted = {"seed": str(seed), "threshold": {"precision": 0.5, "in_doubt": "classifier"}}
     rescored = mine_corpora(_job(scoring_encoder, tmp_path, **wanted))
     plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off", **wanted))
     assert rescored.pairs.rows == plain.pairs.rows > 20
@@ -62,6 +63,38 @@ def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, t
     by_margin = set(zip(margins["src_text"].to_pylist(), margins["tgt_text"].to_pylist(), strict=True))
     assert len(found & corpus) >= len(by_margin & corpus)
     assert not found & set(toy_pairs(200, 8))  # probes are no pairs of the corpora
+
+
+@pytest.mark.parametrize("probes", ["none", "useless"])
+def test_where_probes_cannot_tell_the_classifier_chooses_and_nothing_is_claimed(
+    scoring_encoder: Path, tmp_path: Path, probes: str
+) -> None:
+    wanted: dict[str, object] = {"threshold": {"precision": 0.9, "in_doubt": "classifier"}}
+    if probes == "none":
+        wanted |= {"probes": "none"}
+    else:  # no pair of them is a translation
+        left, right = zip(*toy_pairs(200, 8), strict=True)
+        lines = [f"{source}\t{target}\n" for source, target in zip(left, right[1:] + right[:1], strict=True)]
+        (tmp_path / "seed.tsv").write_text("".join(lines), encoding="utf-8")
+        wanted |= {"seed": str(tmp_path / "seed.tsv")}
+    pairs = mine_corpora(_job(scoring_encoder, tmp_path, **wanted)).pairs
+    (table,) = pair_batches(pairs)
+    found = zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True)
+    good = [pair in set(toy_pairs(90, 7)[30:60]) for pair in found]
+    assert 20 <= len(good) <= 36 and np.mean(good) > 0.8, "there are 60 to match, and 30 right ones"
+    assert not {"precision", "recall", "true_pairs"} & pairs.manifest.measures.keys()
+    curve = ScoreCurve.read(pairs.url)
+    assert curve is not None and curve.warning.endswith("finds likelier right than wrong, scores of 0 or more")
+
+
+def test_without_probes_or_classifier_every_pair_is_kept(scoring_encoder: Path, tmp_path: Path) -> None:
+    wanted = {"threshold": {"precision": 0.9, "in_doubt": "classifier"}, "probes": "none", "rescore": "off"}
+    pairs = mine_corpora(_job(scoring_encoder, tmp_path, **wanted)).pairs
+    curve = ScoreCurve.read(pairs.url)
+    assert curve is not None and curve.warning.endswith("every matched pair is kept")
+    assert pairs.rows == pairs.manifest.counters.rows_in > 40
+    with pytest.raises(ValueError, match="a target precision needs probe pairs, or in_doubt: classifier"):
+        _job(scoring_encoder, tmp_path, probes="none", threshold={"precision": 0.9})
 
 
 def test_auto_leaves_margins_to_a_threshold_that_was_meant_for_them(scoring_encoder: Path, tmp_path: Path) -> None:

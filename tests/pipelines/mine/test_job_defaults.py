@@ -49,14 +49,15 @@ def test_choices_of_the_default_encoder() -> None:
     tree = sides("en", "de")
     assert fill_in_choices(tree) == [default.status("de").warning]
     assert "margin" not in tree
-    assert (tree["probes"], tree["threshold"]) == ("encoder", {"precision": 0.9, "unreachable": "keep"})
+    assert (tree["probes"], tree["threshold"]) == ("encoder", {"precision": 0.9, "in_doubt": "classifier"})
     fixed = sides("en", "de") | {"threshold": {"top": 3}, "margin": "distance"}
     fill_in_choices(fixed)
     assert (fixed["margin"], fixed["probes"], fixed["threshold"]) == ("distance", "encoder", {"top": 3})
     other = sides("en", "de") | {"encoder": "somewhere"}
     assert fill_in_choices(other) == [] and "probes" not in other
     unknown = sides("en", "fr")
-    assert "no probe pairs for en-fr" in fill_in_choices(unknown)[-1] and "threshold" not in unknown
+    assert "has 0 probe pairs of en-fr, too few to estimate a precision" in fill_in_choices(unknown)[-1]
+    assert (unknown["probes"], unknown["threshold"]) == ("none", {"precision": 0.9, "in_doubt": "classifier"})
 
 
 @pytest.mark.usefixtures("installed")
@@ -94,6 +95,7 @@ def test_small_files_give_all_pairs_and_a_warning(tmp_path: Path, monkeypatch: p
     short = ["mine", "en.txt", "de.txt", "-o", "pairs.tsv", "--src-lang", "en", "--tgt-lang", "de"]
     result = CliRunner().invoke(app, short, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    assert "the precision of these pairs is not known: no threshold reaches the precision 0.9" in result.output
+    said = " ".join(result.output.split())
+    assert "not known: by the probe pairs no threshold reaches 90%; every matched pair is kept" in said
     refused = CliRunner().invoke(app, [*short, "--precision", "0.9"])
     assert "no threshold reaches the precision 0.9" in str(refused.exception)
