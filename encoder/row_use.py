@@ -30,9 +30,7 @@ def training_sentences(encoder: Path) -> Tokens | None:
     folder = Path(settings.data.cache or encoder.parent / "data") / facts["data"]
     if not folder.exists():
         return None
-    store = Store(folder)
-    rows = np.random.default_rng(0).permutation(store.sentences)[:_SAMPLE]
-    return Tokens(store.ids, store.offsets).take(np.sort(rows))
+    return Store(folder).sample(_SAMPLE)
 
 
 @torch.inference_mode()

@@ -227,6 +227,11 @@ class Store:
         within = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Tokens(self.ids[within], offsets)
 
+    def sample(self, count: int) -> Tokens:
+        """So many of the sentences at most, the same ones each time, in their order."""
+        rows = np.random.default_rng(0).permutation(self.sentences)[:count]
+        return Tokens(self.ids, self.offsets).take(np.sort(rows))
+
 
 def _map_file(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     if not path.exists() or path.stat().st_size != dtype.itemsize * int(np.prod(shape)):

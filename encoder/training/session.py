@@ -42,16 +42,16 @@ from encoder.objectives.distillation import Distillation
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
-from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.members import members, merge_members
+from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
-from encoder.training.trainer import Job, Observer, Trainer, TrainingResult, TrainingTask
+from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTask
 from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Validation, by_retrieval, by_similarity
 from mining.errors import InputError
 from mining.files import restore_folder
 from mining.locks import held_folder
 
-BEST = "best"
 # A run may be resumed with other values of these.
 _FREE_TO_CHANGE = ("limits", "evaluation.pairs", "evaluation.every", "evaluation.patience", "save_every", "data.cache")
 
@@ -65,15 +65,6 @@ class Prepared(NamedTuple):
     tokenizer: Callable[[], Tokenizer]
     word_starts: Tensor | None = None  # (vocabulary,) bool
     spellings: Tensor | None = None  # (vocabulary, letters) uint8, for a bag that spells words
-
-
-class Trained(NamedTuple):
-    result: TrainingResult
-    folder: Path  # the checkpoint
-    store: Store
-    held_out: int
-    examples: int  # in one epoch
-    chosen_by: str  # what the best checkpoint is the best by
 
 
 def prepare_data(
@@ -109,7 +100,7 @@ def prepare_data(
 def train(
     settings: TrainSettings,
     out: Path,
-    observer: Callable[[], Observer],
+    observer: Callable[[Path], Observer],
     *,
     exclude: Sequence[str] = (),
     strict: bool = False,
@@ -117,36 +108,55 @@ def train(
 ) -> Trained:
     """Train into `out`: `best/` is the checkpoint, `training.safetensors` what a resumed run needs, `data/` the tokens.
 
-    `observer` is called when data is ready and training begins.
+    Several members are trained one after the other into `seed-N/`, and `best/` is what they are merged into.
+    `observer` is called with the folder of a run when data is ready and its training begins.
     """
     with distributed.process_group() as device, _alone(out):
-        state_path = out / STATE_FILE
-        saved = read_facts(state_path) if state_path.exists() else None
-        if saved is not None:
-            _refuse_other_settings(saved["settings"], settings, out)
-        if distributed.rank() == 0:
-            restore_folder(out / BEST)
-        start = _read_start(settings)
-        torch.manual_seed(settings.random_seed)
-        pretrained = isinstance(settings.model, PretrainedSettings)
-        model = build_model(settings.model, 0) if pretrained else None
-        prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
-        data = distributed.first_process_first(prepare_here)
-        if saved is not None:
-            _refuse_other_data(saved.get("data"), data.store, out)
-        model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
-        if start is not None and settings.start is not None and settings.start.weights:
-            _begin_with(model, start.model)
-        objectives = _objectives(settings, model, data)
-        held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
-        taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
-        job = _job(settings, out, model, objectives, data, held_out, taught, device)
-        result = Trainer(job, observer()).run()
-        if distributed.rank() == 0:
-            write_training_card(out / BEST, settings, data.store)
-        examples = sum(task.sampler.total for task in job.tasks)
-        chosen_by = job.validation.title if job.validation else "held-out P@1"
-        return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, chosen_by)
+        run = partial(_run, observer=observer, device=device, exclude=exclude, strict=strict, report=report)
+        if settings.members == 1:
+            return run(settings, out)
+        trained = [run(member, folder) for member, folder in members(settings, out)]
+        return merge_members(settings, out, trained)
+
+
+def _run(
+    settings: TrainSettings,
+    out: Path,
+    observer: Callable[[Path], Observer],
+    device: torch.device,
+    *,
+    exclude: Sequence[str],
+    strict: bool,
+    report: Report,
+) -> Trained:
+    """One encoder, trained from where it stands to its end."""
+    out.mkdir(parents=True, exist_ok=True)
+    state_path = out / STATE_FILE
+    saved = read_facts(state_path) if state_path.exists() else None
+    if saved is not None:
+        _refuse_other_settings(saved["settings"], settings, out)
+    if distributed.rank() == 0:
+        restore_folder(out / BEST)
+    start = _read_start(settings)
+    torch.manual_seed(settings.random_seed)
+    pretrained = isinstance(settings.model, PretrainedSettings)
+    model = build_model(settings.model, 0) if pretrained else None
+    prepare_here = partial(prepare_data, settings, out, exclude=exclude, strict=strict, report=report, model=model)
+    data = distributed.first_process_first(prepare_here)
+    if saved is not None:
+        _refuse_other_data(saved.get("data"), data.store, out)
+    model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
+    if start is not None and settings.start is not None and settings.start.weights:
+        _begin_with(model, start.model)
+    objectives = _objectives(settings, model, data)
+    held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
+    taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
+    job = _job(settings, out, model, objectives, data, held_out, taught, device)
+    result = Trainer(job, observer(out)).run()
+    if distributed.rank() == 0:
+        write_training_card(out / BEST, settings, data.store)
+    examples = sum(task.sampler.total for task in job.tasks)
+    return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, job.validation)
 
 
 def _alone(out: Path) -> AbstractContextManager[None]:

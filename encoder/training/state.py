@@ -16,6 +16,7 @@ from mining.errors import InputError
 from mining.files import atomic_path
 
 STATE_FILE = "training.safetensors"
+BEST = "best"  # the encoder, in the folder of the same run
 
 
 def save_state(path: Path, modules: nn.Module, optimizer: Optimizer, facts: dict[str, Any]) -> None:
@@ -28,7 +29,15 @@ def save_state(path: Path, modules: nn.Module, optimizer: Optimizer, facts: dict
                 tensors[f"optimizer.{name}.{key}"] = value
             else:
                 plain[f"{name}.{key}"] = value
-    metadata = {"facts": json.dumps(facts), "optimizer": json.dumps(plain)}
+    _write(path, tensors, {"facts": json.dumps(facts), "optimizer": json.dumps(plain)})
+
+
+def save_facts(path: Path, facts: dict[str, Any]) -> None:
+    """The state of a run that is not trained on: `facts` alone."""
+    _write(path, {}, {"facts": json.dumps(facts)})
+
+
+def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     try:
         with atomic_path(path) as temporary:
             save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, temporary, metadata)

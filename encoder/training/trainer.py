@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from encoder import distributed
 from encoder.data.batches import TrainingBatch, prefetch, training_batches
 from encoder.data.sampling import Sampler, SamplerState
+from encoder.data.store import Store
 from encoder.objectives.objective import Objective
 from encoder.training.cache import Encode, backward
 from encoder.training.lazy_adam import clip_gradients
@@ -48,6 +49,17 @@ class TrainingResult(NamedTuple):
     best_step: int
     skipped: int  # updates left out because their gradient was not finite
     stopped_early: bool
+
+
+class Trained(NamedTuple):
+    """A finished run."""
+
+    result: TrainingResult
+    folder: Path  # the checkpoint
+    store: Store
+    held_out: int
+    examples: int  # in one epoch
+    validation: Validation | None  # what the checkpoint is the best by
 
 
 class Observer(Protocol):

@@ -28,9 +28,14 @@ def train_watched(
     status = console.status("preparing data")
     observers: list[Quiet] = []
 
-    def begin_training() -> Quiet:
+    def close_all() -> None:
+        while observers:
+            observers.pop().close()
+
+    def begin_training(folder: Path) -> Quiet:
         status.stop()
-        observers.append(Quiet() if launched_rank() else RunLog(out, console, tensorboard=tensorboard))
+        close_all()
+        observers.append(Quiet() if launched_rank() else RunLog(folder, console, tensorboard=tensorboard))
         return observers[-1]
 
     try:
@@ -44,8 +49,7 @@ def train_watched(
                 report=lambda groups: status.update(f"preparing data: {groups:,} groups tokenized"),
             )
     finally:
-        for opened in observers:
-            opened.close()
+        close_all()
     _show_summary(console, trained)
     return trained
 
@@ -66,7 +70,10 @@ def _show_summary(console: Console, trained: Trained) -> None:
         ("minutes", f"{result.position.seconds / 60:.1f}"),
         ("pairs a second", f"{pairs_per_second:,.0f}"),
         ("updates skipped, not finite", f"{result.skipped}"),
-        (trained.chosen_by, "-" if result.best is None else f"{100 * result.best:.2f} at step {result.best_step:,}"),
+        (
+            trained.validation.title if trained.validation else "held-out P@1",
+            "-" if result.best is None else f"{100 * result.best:.2f} at step {result.best_step:,}",
+        ),
     ]
     for row in rows:
         table.add_row(*row)

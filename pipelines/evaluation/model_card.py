@@ -55,7 +55,8 @@ Sentence vectors in {len(card.trained)} languages for mining, cleaning and align
 A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of hashed pairs of subwords
 ({model["bigrams"]:,} buckets), words ({model["words"]:,}) and 3- and 4-grams of romanised words
 ({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained from nothing on one CPU core by contrastive
-learning with an additive margin and lexical hard negatives (EMS), then held as product codes:
+learning with an additive margin and lexical hard negatives (EMS){_merged(settings.members)}, then held as
+product codes:
 
     twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
     python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default --version {version}
@@ -73,6 +74,12 @@ some of them are the probe pairs in `probes.safetensors`. {note}
 - Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks.
 
 """
+
+
+def _merged(members: int) -> str:
+    if members == 1:
+        return ""
+    return f", {members} times with different random seeds and merged into one bag by its principal directions"
 
 
 def write_language_page(path: Path, card: Card) -> None:

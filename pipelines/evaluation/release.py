@@ -26,8 +26,7 @@ from encoder.languages import canonical
 from encoder.quantization import quantize_encoder
 from encoder.settings import validate_settings
 from encoder.tokens import Tokens
-from encoder.training.session import BEST
-from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.training_settings import TrainSettings
 from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.model_card import corpus_name, write_language_page, write_model_card

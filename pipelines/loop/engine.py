@@ -247,7 +247,7 @@ class _Loop:
             plan,
             folder,
             about,
-            lambda: self._watch.training(title, folder / "training"),
+            lambda run: self._watch.training(title, run),
             exclude=self._exclude,
             processes=self._settings.processes,
         )

@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 from encoder.checkpoint import FINGERPRINT, is_checkpoint
-from encoder.training.session import BEST, train
-from encoder.training.state import STATE_FILE, read_facts
+from encoder.training.session import train
+from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.trainer import Observer
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
@@ -29,7 +29,7 @@ def train_round(
     plan: TrainSettings,
     folder: Path,
     about: TrainingRecord,
-    observer: Callable[[], Observer],
+    observer: Callable[[Path], Observer],
     *,
     exclude: Sequence[str],
     processes: int = 1,

@@ -12,7 +12,7 @@ from encoder.exchange import export_encoder
 from encoder.models import BagSettings
 from encoder.quantization import quantize_encoder
 from encoder.text import TextSettings
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from tests.encoder.fixtures import write_checkpoint
 from tests.encoder.training import conftest
@@ -29,7 +29,7 @@ def sections(body: str) -> list[str]:
 @pytest.fixture
 def trained(corpus: Path) -> Path:
     settings = make_settings(corpus, evaluation={"pairs": 8}, limits={"steps": 4})
-    return train(settings, corpus.parent / "run", Quiet).folder
+    return train(settings, corpus.parent / "run", unobserved).folder
 
 
 def test_training_says_what_from_and_how(trained: Path, corpus: Path) -> None:

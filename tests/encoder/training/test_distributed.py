@@ -17,7 +17,7 @@ from torch import Tensor
 from encoder import distributed
 from encoder.batch import Batch, take_tokens
 from encoder.training.cache import backward
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
 from tests.encoder.training.conftest import make_settings
@@ -94,7 +94,7 @@ def test_a_run_of_two_processes_is_that_of_one(corpus: Path, tmp_path: Path, nam
     )
     config, one, two = tmp_path / "train.yaml", tmp_path / "one", tmp_path / "two"
     config.write_text(yaml.safe_dump(settings.model_dump(mode="json")))
-    train(settings, one, Quiet)
+    train(settings, one, unobserved)
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]  # at a port that is free
     command = [sys.executable, "-m", *torchrun, "-m", "pipelines.cli", "train", str(config), "--out", str(two)]
     subprocess.run(command, check=True)

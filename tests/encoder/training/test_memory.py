@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import sys
 from pathlib import Path
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from tests.benchmarks.bench_mining import peak_anonymous
 from tests.encoder.training.conftest import make_settings
@@ -23,7 +23,7 @@ def run(name):
         evaluation={"pairs": 100},
         limits={"steps": 5},
     )
-    train(settings, Path(sys.argv[1]) / name / "run", Quiet)
+    train(settings, Path(sys.argv[1]) / name / "run", unobserved)
 
 run("small")  # imports, and what allocators keep
 print(peak_anonymous(lambda: run("large")))

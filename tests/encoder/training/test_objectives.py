@@ -71,7 +71,7 @@ def run(out: Path, corpora: list[dict[str, Any]], **changes: Any) -> tuple[Train
     watch = Watch()
     data = {"corpora": corpora} | changes.pop("data", {})
     settings = make_settings(out, **({"limits": {"steps": 120}} | changes | {"data": data}))
-    return train(settings, out, lambda: watch), watch
+    return train(settings, out, lambda folder: watch), watch
 
 
 def precision(trained: Trained) -> float:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from encoder.checkpoint import load_checkpoint
 from encoder.models import BagSettings
-from encoder.training.observation import Quiet, RunLog
+from encoder.training.observation import RunLog, unobserved
 from encoder.training.schedule import Position
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
@@ -25,24 +25,24 @@ def test_other_data_is_refused(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     secret = tmp_path / "secret.txt"
     secret.write_text(corpus.read_text().split("\t")[0] + "\n")
-    train(make_settings(corpus, limits={"steps": 2}), out, Quiet, exclude=(str(secret),))
+    train(make_settings(corpus, limits={"steps": 2}), out, unobserved, exclude=(str(secret),))
     longer = make_settings(corpus, limits={"steps": 3})
     for other in ({}, {"exclude": (str(secret),), "strict": True}):
         with pytest.raises(InputError, match="holds a run on other data: a corpus, --exclude or --strict has changed"):
-            train(longer, out, Quiet, **other)
-    assert train(longer, out, Quiet, exclude=(str(secret),)).result.position.step == 3
+            train(longer, out, unobserved, **other)
+    assert train(longer, out, unobserved, exclude=(str(secret),)).result.position.step == 3
     with corpus.open("a") as lines:
         lines.write("one more\tnoch eine\n")
     with pytest.raises(InputError, match="on other data"):
-        train(longer, out, Quiet, exclude=(str(secret),))
+        train(longer, out, unobserved, exclude=(str(secret),))
 
 
 def test_settings_that_came_later_do_not_matter(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train(make_settings(corpus, limits={"steps": 2}), tmp_path / "run", Quiet)
+    train(make_settings(corpus, limits={"steps": 2}), tmp_path / "run", unobserved)
     facts = read_facts(tmp_path / "run" / STATE_FILE)
     del facts["settings"]["batch"]["hard_negatives"]  # as a run of an earlier version
     monkeypatch.setattr("encoder.training.session.read_facts", lambda path: facts)
-    train(make_settings(corpus, limits={"steps": 3}), tmp_path / "run", Quiet)
+    train(make_settings(corpus, limits={"steps": 3}), tmp_path / "run", unobserved)
 
 
 def test_a_line_that_a_kill_cut_off_is_dropped(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ class Losses(Quiet):
 
 def run(corpus: Path, out: Path, *, strict: bool = False, exclude: tuple[str, ...] = (), **changes: Any) -> Any:
     losses = Losses()
-    trained = train(make_settings(corpus, **changes), out, lambda: losses, exclude=exclude, strict=strict)
+    trained = train(make_settings(corpus, **changes), out, lambda folder: losses, exclude=exclude, strict=strict)
     return trained, losses.values
 
 
@@ -261,7 +261,7 @@ def test_a_time_budget_plans_the_schedule(
     monkeypatch.setattr("encoder.training.observation._LOG_SECONDS", 0)
     settings = make_settings(corpus, limits={"minutes": 0.01, "clock": clock})
     with closing(RunLog(tmp_path, Console(file=StringIO()))) as log:
-        trained = train(settings, tmp_path / "run", lambda: log)
+        trained = train(settings, tmp_path / "run", lambda folder: log)
     assert trained.result.position.seconds == pytest.approx(0.6, abs=0.011)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     rates = [json.loads(line)["learning_rate"] for line in lines]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from encoder import Encoder
 from encoder.default import folder as installation
 from encoder.default.language_card import CARD, Card
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from pipelines.cli import app, main
 from pipelines.demo.demo_plan import FULL, QUICK
@@ -60,7 +60,7 @@ def install_encoder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         batch={"pairs": 256},
         limits={"steps": 60},
     )
-    train(settings, root / "run", Quiet)
+    train(settings, root / "run", unobserved)
     (root / "run" / "best").rename(root / "model")
     fingerprint = Encoder.load(root / "model").fingerprint
     card = Card(name="twinlode-2/1", fingerprint=fingerprint, files={}, trained={"en": 0, "de": 336}, figures={})

@@ -7,7 +7,7 @@ import pytest
 from encoder import Encoder, default
 from encoder.default import folder as installation
 from encoder.default.probe_vectors import PROBES
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from pipelines.evaluation.model_card import corpus_name, write_language_page
 from pipelines.evaluation.release import domain_of, release
@@ -32,7 +32,7 @@ def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.Mon
     settings = make_settings(
         corpus.parent / "*.tsv", model=model, evaluation={"pairs": 8, "share": 0.3}, limits={"steps": 3}
     )
-    train(settings, tmp_path / "run", Quiet)
+    train(settings, tmp_path / "run", unobserved)
     write_aligned(tmp_path / "eval" / "tatoeba-v1", "fra")
     write_aligned(tmp_path / "eval" / "lowresource", "oci")
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from encoder.settings import validate_settings
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.session import train
 from mining.pairs import conform
 from pipelines.loop.loop_settings import LoopSettings, training_settings
@@ -25,6 +25,6 @@ def test_pairs_of_two_language_pairs_make_groups(tmp_path: Path) -> None:
         pq.write_table(conform(pa.table(texts)), tmp_path / f"{lang}-en.parquet")
     corpora = [{"path": str(tmp_path / f"{lang}-en.parquet")} for lang in ("de", "fr")]
     plan = training_settings(settings, {"objective": {"kind": "mpcl"}}, corpora, 3)
-    trained = train(plan, tmp_path / "run", Quiet)
+    trained = train(plan, tmp_path / "run", unobserved)
     assert (trained.store.pairs, trained.examples) == (120, 60)
     assert trained.result.position.step == 3
