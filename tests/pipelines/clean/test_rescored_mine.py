@@ -52,7 +52,7 @@ def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_
 def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     seed.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs(200, 8)), encoding="utf-8")
-    wanted = {"seed": str(seed), "threshold": {"precision": 0.5, "in_doubt": "classifier"}}
+    wanted = {"seed": str(seed), "threshold": {"precision": 0.5}}
     rescored = mine_corpora(_job(scoring_encoder, tmp_path, **wanted))
     plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off", **wanted))
     assert rescored.pairs.rows == plain.pairs.rows > 20
