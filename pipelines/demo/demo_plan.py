@@ -24,6 +24,8 @@ class Plan(NamedTuple):
     mined_weight: float = 4  # a mined pair is drawn so many times as often as a known one
     probes: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
+    judged_pairs: int = 1500  # of each language, that a pair classifier is trained with
+    trees: int = 120
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -64,6 +66,12 @@ QUICK = FULL._replace(
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
     minutes=0.5,
 )
+
+
+def classifier_settings(plan: Plan, seed: Path) -> dict[str, Any]:
+    """The configuration for `twinlode train-classifier`: small, on the known pairs that the encoder learned from."""
+    known = [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]
+    return {"data": {"corpora": known}, "pairs": plan.judged_pairs, "lexicon_pairs": 0, "trees": plan.trees}
 
 
 def training_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -> dict[str, Any]:

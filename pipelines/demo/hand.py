@@ -26,6 +26,10 @@ class Place(NamedTuple):
         return self.folder / "encoder.yaml"
 
     @property
+    def classifier_configuration(self) -> Path:
+        return self.folder / "classifier.yaml"
+
+    @property
     def encoder(self) -> Path:
         return self.folder / "encoder"
 
@@ -50,6 +54,10 @@ class Place(NamedTuple):
 
 def train_command(place: Place) -> list[str]:
     return ["train", str(place.configuration), "--out", str(place.encoder)]
+
+
+def classifier_command(place: Place) -> list[str]:
+    return ["train-classifier", str(place.classifier_configuration), "--encoder", str(place.best)]
 
 
 def mine_command(plan: Plan, place: Place, corpora: DemoCorpora) -> list[str]:
@@ -97,8 +105,8 @@ def show_commands(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], cons
     for path, what in files:
         console.print(f"  {path}  {what}", soft_wrap=True, highlight=False)
     say("Mine one language, as above:", [mine_command(plan, place, first)], console)
-    again = [train_command(learned), mine_command(plan, learned, first)]
-    say("Learn from known and mined pairs, and mine again (a finished run is not repeated):", again, console)
+    again = [train_command(learned), classifier_command(learned), mine_command(plan, learned, first)]
+    say("Learn from known and mined pairs, and mine again (a finished encoder is not trained again):", again, console)
     say("The stages of a mine one by one:", step_commands(learned, first), console)
     say("Write the report again, look into any folder, and judge pairs yourself:", look_commands(place, first), console)
     own = [["mine", "yours.en.txt", f"yours.{first.language}.txt", "-o", "pairs.tsv"], ["review", "pairs.work"]]

@@ -10,15 +10,17 @@ import yaml
 from rich.console import Console
 from rich.progress import track
 
-from encoder import default
+from encoder import Encoder, default
 from encoder.settings import load_settings
 from encoder.training.training_settings import TrainSettings
 from encoder.training.watched import train_watched
 from mining.errors import InputError
+from mining.scoring.classifier import FOLDER, is_classifier, load_classifier
+from pipelines.clean.classifier_training import ClassifierSettings, train_classifier
 from pipelines.demo.archived_catalogs import Pair, read_pairs
 from pipelines.demo.demo_corpora import DemoCorpora, show_corpora, write_corpora, write_text
-from pipelines.demo.demo_plan import Plan, training_settings
-from pipelines.demo.hand import Place, mine_command, say, show_commands, train_command
+from pipelines.demo.demo_plan import Plan, classifier_settings, training_settings
+from pipelines.demo.hand import Place, classifier_command, mine_command, say, show_commands, train_command
 from pipelines.demo.packages import Package, cache_folder, fetch
 from pipelines.demo.parallel_mines import mine_all
 from pipelines.demo.scores import MineScore, score, show_before_and_after, show_samples, show_scores
@@ -104,26 +106,35 @@ def _learn(plan: Plan, place: Place, scores: Sequence[MineScore], console: Conso
         "The default encoder has seen little of the language of menus and messages. It learns on from the known "
         f"translations of all {len(scores)} languages, {plan.epochs:g} times through or {plan.minutes:g} minutes at "
         f"most, and from the surest of the pairs just mined, of which {plan.sure:.0%} are right by the estimate; the "
-        "true alignment stays unseen. Then the same files are mined again, with the same probes."
+        "true alignment stays unseen. The default encoder has a pair classifier, which re-scored the candidates above; "
+        "one for the new vectors learns from the known translations. Then the same files are mined again, with the "
+        "same probes."
     )
     learned = place.learned
     mined = write_sure_pairs(learned, scores, plan.sure)
     settings = training_settings(plan, place.folder / "seed", mined, default.model_folder())
     write_text(learned.configuration, yaml.safe_dump(settings, sort_keys=False))
-    commands = [train_command(learned), mine_command(plan, learned, scores[0].corpora)]
+    judging = classifier_settings(plan, place.folder / "seed")
+    write_text(learned.classifier_configuration, yaml.safe_dump(judging, sort_keys=False))
+    commands = [train_command(learned), classifier_command(learned), mine_command(plan, learned, scores[0].corpora)]
     say("The same by hand:", commands, console)
     train_watched(load_settings(TrainSettings, learned.configuration), learned.encoder)
+    with console.status("training a pair classifier"):
+        _train_classifier(learned)
     again = _mine(plan, learned, [score.corpora for score in scores], console)
     show_before_and_after(scores, again, console)
-    console.print(
-        "The first mine was re-scored by the pair classifier that comes with the default encoder; the encoder that "
-        "learned has none of its own, and is judged by its margin alone ([cyan]twinlode train-classifier[/cyan] makes "
-        "one). Where the default encoder is good already, that can cost more than training adds."
-    )
     console.print(
         "Rounds go on like this, judged by benchmarks, with [cyan]twinlode loop[/cyan] and a configuration such as "
         "configs/loop-shared.yaml."
     )
+
+
+def _train_classifier(place: Place) -> None:
+    """Beside the encoder of the place, unless its own is there."""
+    encoder, folder = Encoder.load(place.best), f"{place.best}/{FOLDER}"
+    if is_classifier(folder) and load_classifier(folder).encoder == encoder.fingerprint:
+        return
+    train_classifier(load_settings(ClassifierSettings, place.classifier_configuration), encoder).save(folder)
 
 
 def _mine(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[MineScore]:

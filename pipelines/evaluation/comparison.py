@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -226,7 +227,7 @@ def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: Compar
         done[number] = train(
             plan.variants[number],
             folder,
-            lambda name=name, folder=folder: watch.training(name, folder),  # type: ignore[misc]
+            partial(watch.training, name),
             exclude=exclude,
             report=lambda groups, name=name: watch.preparing(name, groups),  # type: ignore[misc]
         )

@@ -12,6 +12,7 @@ from encoder.default import folder as installation
 from encoder.default.language_card import CARD, Card
 from encoder.training.observation import unobserved
 from encoder.training.session import train
+from mining.scoring.classifier import FOLDER, is_classifier
 from pipelines.cli import app, main
 from pipelines.demo.demo_plan import FULL, QUICK
 from pipelines.demo.hand import program
@@ -29,6 +30,8 @@ TINY = QUICK._replace(
     sure=0.8,
     probes=100,
     precision=0.5,
+    judged_pairs=400,
+    trees=10,
 )
 
 
@@ -77,8 +80,8 @@ def made(folder: Path) -> dict[Path, int]:
 
 
 def write_wheels(registry: Path) -> None:
-    for name, (verb, translated) in {"demo_seed-1.0": ("buy", "kaufe"), "demo_mined-2.0": ("sell", "verkaufe")}.items():
-        pairs = messages(verb, translated)
+    seed = messages("buy", "kaufe") + messages("lend", "leihe")  # enough for a classifier
+    for name, pairs in {"demo_seed-1.0": seed, "demo_mined-2.0": messages("sell", "verkaufe")}.items():
         files = {"app/locale/de/LC_MESSAGES/app.mo": bytes(catalog(pairs).to_binary())}
         write_wheel(registry, *name.split("-"), files)
 
@@ -128,13 +131,16 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path, monkeypatch: py
     printed = [shlex.split(line)[1:] for line in commands]
     names = [arguments[0] for arguments in printed]
     order = [
-        names.index(name) for name in ("mine", "train", "prepare", "embed", "graph", "report", "inspect", "review")
+        names.index(name)
+        for name in ("mine", "train", "train-classifier", "prepare", "embed", "graph", "report", "inspect", "review")
     ]
     assert order == sorted(order), "each after those that make what it needs"
     assert names.count("prepare") == names.count("embed") == 2
     assert (folder / "report.html").resolve().as_uri() in result.output
-    # A review waits for marks, own files are not there, and a report is written by the demo itself.
-    given = dict.fromkeys(tuple(command) for command in printed if command[0] not in ("review", "report"))
+    # A review waits for marks, own files are not there, and a report is written by the demo itself. A classifier that
+    # is trained again says how long it took, and is another one for the mine.
+    left_out = ("review", "report", "train-classifier")
+    given = dict.fromkeys(tuple(command) for command in printed if command[0] not in left_out)
     ours = [command for command in given if not any(part.startswith("yours.") for part in command)]
     assert len(ours) == len(given) - 1
     for arguments in ours:
@@ -144,6 +150,7 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path, monkeypatch: py
     for path in (offline / "registry").iterdir():
         path.unlink()
     repeated = CliRunner().invoke(app, ["demo", "--quick"], catch_exceptions=False)
+    assert is_classifier(str(folder / "round-1/encoder/best" / FOLDER))
     assert row in repeated.output and last in repeated.output
     assert made(folder) == before
 
