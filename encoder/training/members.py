@@ -19,7 +19,7 @@ from encoder.training.state import BEST, STATE_FILE, save_facts
 from encoder.training.trainer import Trained, TrainingResult
 from encoder.training.training_settings import TrainSettings
 
-_SAMPLE = 400_000  # sentences of the training text, whose vectors say which directions matter
+_SAMPLE = 100_000  # sentences of the training text, whose vectors say which directions matter
 
 
 def members(settings: TrainSettings, out: Path) -> list[tuple[TrainSettings, Path]]:

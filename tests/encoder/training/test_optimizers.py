@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from encoder.inference import Encoder
-from encoder.training.observation import Quiet
+from encoder.training.observation import unobserved
 from encoder.training.optimizers import make_optimizer, set_learning_rates
 from encoder.training.session import train
 from encoder.training.training_settings import OptimizerSettings
@@ -45,11 +45,11 @@ def test_a_pattern_without_parameters_is_refused() -> None:
 
 
 def test_a_rate_of_zero_leaves_parameters_as_they_are(corpus: Path, tmp_path: Path) -> None:
-    first = train(make_settings(corpus, limits={"steps": 2}), tmp_path / "first", Quiet)
+    first = train(make_settings(corpus, limits={"steps": 2}), tmp_path / "first", unobserved)
     start = {"encoder": str(first.folder)}
     for name, groups in (("free", []), ("frozen", [{"parameters": "model.tokens.*", "lr": 0}])):
         optimizer = {"lr": 0.02, "weight_decay": 0, "groups": groups}
-        train(make_settings(corpus, limits={"steps": 2}, start=start, optimizer=optimizer), tmp_path / name, Quiet)
+        train(make_settings(corpus, limits={"steps": 2}, start=start, optimizer=optimizer), tmp_path / name, unobserved)
     before, free, frozen = (
         Encoder.load(tmp_path / name / "best").model.state_dict()["tokens.weight"]
         for name in ("first", "free", "frozen")

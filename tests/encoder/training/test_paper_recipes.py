@@ -48,7 +48,7 @@ def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(config: str, folder: Path, overrides: list[str]) -> Watch:
     settings = load_settings(TrainSettings, CONFIGS / config, [*SHORT, *overrides])
     watch = Watch()
-    trained = train(settings, folder / "run", lambda: watch)
+    trained = train(settings, folder / "run", lambda folder: watch)
     assert trained.result.position.step == STEPS and trained.result.skipped == 0
     assert np.isfinite(Encoder.load(trained.folder).encode(["the cat sees bread"], "en")).all()
     return watch

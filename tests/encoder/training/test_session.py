@@ -126,9 +126,9 @@ def test_a_resumed_run_is_the_uninterrupted_one(corpus: Path, tmp_path: Path, ch
     first = Interrupted()
     settings = make_settings(corpus, limits={"steps": 20}, save_every=5, **changes)
     with pytest.raises(KeyboardInterrupt):
-        train(settings, tmp_path / "parts", lambda: first)
+        train(settings, tmp_path / "parts", lambda folder: first)
     second = Losses()
-    resumed = train(settings, tmp_path / "parts", lambda: second)
+    resumed = train(settings, tmp_path / "parts", lambda folder: second)
     assert first.values[:10] + second.values == losses
     assert (resumed.result.best, resumed.result.best_step) == (whole.result.best, whole.result.best_step)
     one, other = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "parts"))
