@@ -19,7 +19,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from encoder import default
 from tests.pipelines.corpora import write_corpora, write_encoder
+from tests.pipelines.installed import ENGLISH, GERMAN
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("encoder", "mining", "pipelines")
@@ -119,6 +121,19 @@ def test_environment_has_nothing_of_the_tests(environment: Path, tmp_path: Path)
     extra, *places = run(environment, tmp_path, "python", "-c", program).splitlines()
     assert extra == ""
     assert all(Path(place).is_relative_to(environment.parent) for place in places)
+
+
+@pytest.mark.skipif(not default.has_default(), reason="the default encoder is not released yet")
+def test_the_shortest_command(environment: Path, tmp_path: Path) -> None:
+    """Two text files and no option: languages, encoder, classifier and threshold come with the wheel."""
+    english, german = ENGLISH.splitlines(), GERMAN.splitlines()
+    (tmp_path / "en.txt").write_text("\n".join(english) + "\n")
+    (tmp_path / "de.txt").write_text("\n".join(sorted(german)) + "\n")
+    said = " ".join(run(environment, tmp_path, "twinlode", "mine", "en.txt", "de.txt", "-o", "pairs.tsv").split())
+    found = [tuple(line.split("\t")[1:]) for line in (tmp_path / "pairs.tsv").read_text().splitlines()]
+    assert len(set(zip(english, german, strict=True)) & set(found)) >= 6 and len(found) <= 8
+    assert default.card().name in said and "de: Tatoeba P@1" in said
+    assert (tmp_path / "pairs.work" / "graph" / "manifest.json").exists()
 
 
 def test_mine_report_and_review_outside_of_the_repository(environment: Path, tmp_path: Path) -> None:
