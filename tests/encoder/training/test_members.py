@@ -9,8 +9,8 @@ from encoder.checkpoint import load_checkpoint
 from encoder.row_use import training_sentences
 from encoder.training.observation import Quiet, unobserved
 from encoder.training.session import train
-from encoder.training.settings import TrainSettings
 from encoder.training.state import BEST, STATE_FILE, read_facts
+from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from tests.encoder.training.conftest import make_settings
 from tests.encoder.training.test_session import SHIPPED

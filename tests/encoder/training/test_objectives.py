@@ -226,7 +226,9 @@ def test_adafactor_and_inverse_square_root_resume(groups: Path, tmp_path: Path) 
 
     interrupted = Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        train(make_settings(groups, data={"corpora": corpora}, **settings), tmp_path / "parts", lambda: interrupted)
+        train(
+            make_settings(groups, data={"corpora": corpora}, **settings), tmp_path / "parts", lambda folder: interrupted
+        )
     rest = run(tmp_path / "parts", corpora, **settings)[1].losses
     assert interrupted.losses[:5] + rest == whole
     assert whole[-1] < whole[0]
