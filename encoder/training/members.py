@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from encoder import distributed
 from encoder.bag_merge import merge_bags
@@ -44,7 +44,7 @@ def merge_members(settings: TrainSettings, out: Path, trained: Sequence[Trained]
             metrics[validation.name] = best
         save_checkpoint(out / BEST, model, settings, trained[0].folder / SUBWORD, metrics)
         write_training_card(out / BEST, settings, store)
-        facts = {"position": result.position, "best": best, "best_step": result.best_step}
+        facts: dict[str, Any] = {"position": result.position, "best": best, "best_step": result.best_step}
         facts |= {"settings": settings.model_dump(mode="json"), "data": store.folder.name}
         save_facts(out / STATE_FILE, facts)
     return trained[0]._replace(result=result, folder=out / BEST)
