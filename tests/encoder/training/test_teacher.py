@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoder.inference import Encoder
-from encoder.training.observation import Quiet
+from encoder.training.observation import Quiet, unobserved
 from encoder.training.session import train
 from encoder.training.trainer import StepReport
 from mining.errors import InputError
@@ -35,7 +35,7 @@ def english(corpus: Path, tmp_path: Path) -> Path:
 def teach(corpus: Path, out: Path, **teacher: Any) -> list[float]:
     watched = Watched()
     settings = {"batch": 32, "weight": 5.0, "features": 0.2, **teacher}
-    train(make_settings(corpus, teacher=settings, limits={"steps": 40}), out, lambda: watched)
+    train(make_settings(corpus, teacher=settings, limits={"steps": 40}), out, lambda folder: watched)
     return watched.losses
 
 
@@ -49,7 +49,7 @@ def test_a_student_comes_to_find_alike_what_its_teacher_does(corpus: Path, engli
     texts = [{"path": str(english), "lang": "en"}]
     losses = teach(corpus, tmp_path / "taught", texts=texts, encoder=str(teacher))
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])
-    train(make_settings(corpus, limits={"steps": 40}), tmp_path / "alone", Quiet)
+    train(make_settings(corpus, limits={"steps": 40}), tmp_path / "alone", unobserved)
     lines = [line for line in english.read_text().splitlines() if line]
     wanted = cosines(Encoder.load(str(teacher)), lines)
     taught, alone = (
