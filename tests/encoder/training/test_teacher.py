@@ -93,4 +93,9 @@ def test_excluded_sentences_are_not_taught(corpus: Path, tmp_path: Path) -> None
     (tmp_path / "secret.txt").write_text("The cat sees bread!\n")
     teacher = {"texts": [{"path": str(tmp_path / "two.txt"), "lang": "en"}], "encoder": "nobody"}
     with pytest.raises(InputError, match="fewer than two sentences to learn from a teacher"):
-        train(make_settings(corpus, teacher=teacher), tmp_path / "run", unobserved, exclude=(str(tmp_path / "secret.txt"),))
+        train(
+            make_settings(corpus, teacher=teacher),
+            tmp_path / "run",
+            unobserved,
+            exclude=(str(tmp_path / "secret.txt"),),
+        )
