@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,3 +78,16 @@ def test_half_precision_around_it_changes_nothing() -> None:
         with torch.autocast("cpu", dtype=torch.float16):
             assert (left @ right.T).dtype == torch.float16
             assert loss()[0] == expected
+
+
+def test_local_negatives_are_those_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    left, right, keys = torch.randn(5, 4), torch.randn(5, 4), torch.arange(15).view(5, 3)
+    alone = contrastive_loss(left, right, keys, 0.1)
+    monkeypatch.setattr("encoder.objectives.contrastive.world_size", lambda: 2)
+    monkeypatch.setattr("encoder.objectives.contrastive.rank", lambda: 1)
+    monkeypatch.setattr("encoder.objectives.contrastive.gather", lambda rows: torch.cat([rows + 1, rows]))
+    for temperature in (0.1, 0.01):  # by the fused loss, and by the plain one
+        own = contrastive_loss(left, right, keys, temperature, local=True)
+        assert temperature != 0.1 or torch.equal(own[0], alone[0])
+        assert own[0] < contrastive_loss(left, right, keys, temperature)[0]

@@ -1,6 +1,7 @@
 """VMSST's bound, decoder and baselines against literal implementations."""
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder.objectives.objective import EncoderFacts
 from encoder.objectives.vmsst import Vmsst, VmsstSettings, active_units
 from encoder.objectives.vmsst_networks import Embeddings, Gaussian, TransformerDecoder
+from encoder.tokens import Tokens
+from mining.errors import InputError
+from tests.encoder.fixtures import write_tiny_mt5
 from tests.encoder.objectives.batches import DIM, FACTS, VOCABULARY, make_batch
 
 SMALL: dict[str, Any] = {"heads": 2, "ffn": 16, "positions": 12}
@@ -241,3 +246,44 @@ def test_the_encoders_table_is_shared() -> None:
 def test_nothing_to_learn_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing to learn"):
         VmsstSettings(translation=0, elbo=0)
+
+
+def test_networks_of_mt5_see_neither_padding_nor_the_future(tmp_path: Path) -> None:
+    """A batch is its sentences one by one; all networks share the encoder's table, and begin with its weights."""
+    from encoder.models import Pretrained, PretrainedSettings
+    from encoder.objectives.vmsst_t5 import T5Decoder, T5Language
+
+    encoder = Pretrained.load(PretrainedSettings(source=str(write_tiny_mt5(tmp_path)), pooling="mean", dropout=0))
+    table = encoder.backbone.get_input_embeddings().weight
+    facts = EncoderFacts(encoder.dim, len(encoder.text.tokenizer), ("en", "de"), table, pretrained=encoder)
+    objective = Vmsst(VmsstSettings(networks="pretrained", decoder_layers=2), facts)
+    decoder, network = objective.decoder, objective.language
+    assert isinstance(decoder, T5Decoder) and isinstance(network, T5Language)
+    assert objective.embeddings.table is table
+    assert torch.equal(network.stack.block[0].layer[0].SelfAttention.q.weight, _query(encoder.backbone))
+    sentences = [[5, 6, 7, 8], [9], [10, 11, 5]]
+    latent, language = torch.randn(3, 2 * encoder.dim), torch.tensor([0, 1, 0])
+    tokens = [Tokens.from_lists([sentence]).batch() for sentence in sentences]
+    together = Tokens.from_lists(sentences).batch()
+    with torch.no_grad():
+        whole = decoder(latent, together, language, objective.embeddings, 0)
+        parts = [decoder(latent[[i]], tokens[i], language[[i]], objective.embeddings, 0) for i in range(3)]
+        torch.testing.assert_close(whole, torch.stack(parts).sum(), atol=1e-3, rtol=1e-4)
+        means = network(together, language, objective.embeddings).mean
+        apart = [network(tokens[i], language[[i]], objective.embeddings).mean for i in range(3)]
+        torch.testing.assert_close(means, torch.cat(apart), atol=1e-5, rtol=1e-4)
+        states = [
+            decoder.states(torch.stack([x, x * 2, end]), torch.tensor([3]), latent[:1])
+            for x, end in ((torch.ones(encoder.dim), torch.zeros(encoder.dim)), (torch.ones(encoder.dim),) * 2)
+        ]
+    torch.testing.assert_close(states[0][:2], states[1][:2])
+    assert not torch.allclose(states[0][2], states[1][2])
+
+
+def _query(stack: nn.Module) -> Tensor:
+    return stack.block[0].layer[0].SelfAttention.q.weight  # type: ignore[union-attr,index,return-value]
+
+
+def test_only_t5_brings_a_decoder() -> None:
+    with pytest.raises(InputError, match="needs a T5 or mT5 as encoder"):
+        make(networks="pretrained")

@@ -56,11 +56,13 @@ def nli(tmp_path: Path) -> Path:
 class Watch(Quiet):
     def __init__(self) -> None:
         self.losses: list[float] = []
+        self.rates: list[float] = []
         self.parts: dict[str, float] = {}
         self.warnings: list[str] = []
 
     def stepped(self, report: StepReport) -> None:
         self.losses.append(float(report.loss))
+        self.rates.append(report.learning_rate)
         self.parts = {name: float(value) for name, value in report.parts.items()}
 
     def warned(self, message: str) -> None:

@@ -66,7 +66,9 @@ def test_mpcl(downloads: Path, hard: bool) -> None:
     if hard:
         path = "data/XNLI-MT-1.0/multinli/multinli.train.*.tsv"
         changes += [f"data.corpora=[{{path: '{path}', format: nli-parallel}}]", "objective.hard_negatives=true"]
-    run("mpcl-paper.yaml", downloads, [*changes, "objective.warmup=2", "objective.warmup_rate=2"])
+    watch = run("mpcl-paper.yaml", downloads, [*changes, "objective.warmup=2", "objective.warmup_rate=2"])
+    linear = 1e-5 * np.array([1, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(watch.rates, linear * [2, 2, 1])  # as for a plain language model
 
 
 def test_msimcse_chooses_by_english_similarity(downloads: Path) -> None:
