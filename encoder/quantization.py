@@ -20,6 +20,7 @@ from encoder.product_fit import balanced_rotation, fit
 from encoder.row_use import row_use, training_sentences
 from encoder.weights import coded_tensors
 from mining.errors import InputError
+from mining.files import atomic_path
 
 _TOKENS = "tokens.weight"  # few and in every sentence: all of them finely
 _LAYERS = (8, 4, 2)  # dimensions of a byte, from coarse to fine
@@ -60,12 +61,13 @@ def quantize_encoder(
     settings = found.settings.model_copy(
         update={"model": found.settings.model.model_copy(update={"dim": kept})},
     )
-    fingerprint = save_checkpoint(out, made.tensors, settings, path / SUBWORD, found.metrics)
-    about = (
-        f"Made from the encoder `{found.fingerprint}`, whose figures these are: this one is `{fingerprint}`, of {kept} "
-    )
-    about += f"dimensions; its codes lose {made.error:.1%} of the embeddings' energy."
-    add_section(path, Path(out), "Quantized", about)
+    with atomic_path(Path(out)) as temporary:
+        fingerprint = save_checkpoint(temporary, made.tensors, settings, path / SUBWORD, found.metrics)
+        about = (
+            f"Made from the encoder `{found.fingerprint}`, whose figures these are: this one is `{fingerprint}`, of "
+            f"{kept} dimensions; its codes lose {made.error:.1%} of the embeddings' energy."
+        )
+        add_section(path, temporary, "Quantized", about)
     size = sum(file.stat().st_size for file in Path(out).iterdir())
     return Quantized(Path(out), kept, size / 1e6, made.error, made.dropped, fingerprint)
 

@@ -9,7 +9,6 @@ import io
 import lzma
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import zstandard
 from mining.decompression import Decompressed
 from mining.encodings import Utf8Check, likely_encoding, require_no_mark
 from mining.errors import InputError
+from mining.leftovers import claim, remove_leftovers_beside, temporary_name
 from mining.paths import compression_of, local_path, open_url, resolve
 
 # Equal content makes equal files: gzip would store the time and the temporary name.
@@ -131,8 +131,9 @@ class _Target:
 
     def __init__(self, url: str) -> None:
         self.filesystem, self.path = resolve(url)
+        self.is_local = "file" in self.filesystem.protocol
         self.parent = self.filesystem._parent(self.path)
-        self.temporary = f"{self.path}.{uuid.uuid4().hex[:12]}.tmp"
+        self.temporary = temporary_name(self.path)
         self.moved = False
 
     @contextmanager
@@ -141,6 +142,8 @@ class _Target:
             raise IsADirectoryError(None, "it is a folder", self.path)
         self.filesystem.makedirs(self.parent, exist_ok=True)
         with self.filesystem.open(self.temporary, "wb") as raw:
+            if self.is_local:
+                claim(raw.fileno())
             if compression is None:
                 yield raw
             else:
@@ -153,7 +156,7 @@ class _Target:
         return name is None or name in (self.path, self.temporary) or self.path.startswith(f"{name}/")
 
     def move(self) -> None:
-        if "file" in self.filesystem.protocol:
+        if self.is_local:
             os.replace(self.temporary, self.path)  # noqa: PTH105 - plain strings from fsspec
         else:
             self.filesystem.mv(self.temporary, self.path)
@@ -197,7 +200,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     What is there already stays whole until then; a kill between the two renames of a folder leaves it aside, under
     a hidden name that `restore_folder` knows.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    temporary = path.with_name(temporary_name(f".{path.name}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -249,6 +252,8 @@ def restore_folder(folder: Path) -> None:
 def require_writable(url: str) -> None:
     """Find out before hours of work, not after, that a file cannot be written there."""
     target = _Target(url)
+    if target.is_local:
+        remove_leftovers_beside(Path(target.path))
     parents = [Path(target.parent), *Path(target.parent).parents] if local_path(url) else []
     missing = [parent for parent in parents if not parent.exists()]
     try:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from mining.errors import InputError
+from mining.leftovers import remove_leftovers, remove_leftovers_beside
 from mining.paths import local_path
 
 LOCK = ".lock"  # its name in a folder that people choose
@@ -24,11 +25,19 @@ def held_folder(folder: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
+def held_beside(path: Path) -> Iterator[None]:
+    """Hold a file or folder that appears as a whole, by a lock file beside it."""
+    with held(str(path.parent / f".{path.name}{LOCK}"), str(path)):
+        remove_leftovers_beside(path)
+        yield
+
+
+@contextmanager
 def held(lock: str, folder: str) -> Iterator[None]:
     """Hold the lock file `lock` of `folder`, or refuse; a remote store has no locks, and there nothing is done.
 
-    The kernel lets go of the lock of a process that ends, however it ends, so that a file which a killed one left
-    blocks nobody.
+    Who holds a folder alone clears away what killed runs left in it half written. The kernel lets go of the lock of a
+    process that ends, however it ends, so that a file which a killed one left blocks nobody.
     """
     path = local_path(lock)
     if path is None:
@@ -37,6 +46,7 @@ def held(lock: str, folder: str) -> Iterator[None]:
     stream = _acquire(Path(path), folder)
     _held.add(stream)
     try:
+        remove_leftovers(Path(local_path(folder) or folder))
         yield
     finally:
         _held.discard(stream)

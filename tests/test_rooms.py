@@ -18,6 +18,7 @@ FLOOR = {
     "mining.errors",
     "mining.files",
     "mining.lazy",
+    "mining.leftovers",
     "mining.locks",
     "mining.paths",
     "mining.translation_units",

@@ -35,9 +35,11 @@ def command(
         return
 
     from encoder.exchange import export_encoder
+    from mining.locks import held_beside
     from pipelines.commands.mine import show
 
-    exported = export_encoder(encoder, form.value, out, trust_remote_code=trust_remote_code)
+    with held_beside(out):
+        exported = export_encoder(encoder, form.value, out, trust_remote_code=trust_remote_code)
     call = "AutoModel.from_pretrained" if form is Form.huggingface else "SentenceTransformer"
     rows = [
         ("folder", str(exported.folder)),
@@ -52,9 +54,11 @@ def command(
 
 def _quantize(encoder: str, out: Path, dim: int | None, megabytes: float) -> None:
     from encoder.quantization import quantize_encoder
+    from mining.locks import held_beside
     from pipelines.commands.mine import show
 
-    made = quantize_encoder(encoder, out, dim=dim, megabytes=megabytes)
+    with held_beside(out):
+        made = quantize_encoder(encoder, out, dim=dim, megabytes=megabytes)
     rows = [
         ("folder", str(made.folder)),
         ("size", f"{made.megabytes:.1f} MB"),

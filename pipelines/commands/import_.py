@@ -29,9 +29,11 @@ def command(
     """
     from encoder.exchange import import_encoder
     from encoder.models import PretrainedSettings
+    from mining.locks import held_beside
     from pipelines.commands.mine import show
 
     settings = PretrainedSettings(source=source, pooling=pooling.value, trust_remote_code=trust_remote_code)
-    imported = import_encoder(source, out, settings=settings)
+    with held_beside(out):
+        imported = import_encoder(source, out, settings=settings)
     rows = [("folder", str(imported.folder)), ("dimensions", str(imported.dim)), ("fingerprint", imported.fingerprint)]
     show("imported", rows)

@@ -14,7 +14,7 @@ from encoder.data.exclusion import read_exclusions
 from encoder.training.trainer import Observer
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
-from mining.locks import held
+from mining.locks import held_beside
 from mining.paths import resolve
 from pipelines.datasets.manifest import SEED, file_input, join, read_model
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
@@ -72,7 +72,7 @@ def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: Lo
     _check_plans(settings)
     base = settings.shared or str(out)
     require_reachable(runner, [base])
-    with held(str(out.parent / f".{out.name}.lock"), str(out)):
+    with held_beside(out):
         state = begin_state(out, settings.model_dump(mode="json"), inputs)
         return _Loop(settings, out, base, runner, watch, exclude).run(state)
 

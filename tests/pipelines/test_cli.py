@@ -1,5 +1,8 @@
 """The command line as a whole: how it ends."""
 
+import errno
+import os
+import signal
 from typing import NoReturn
 
 import pytest
@@ -45,3 +48,46 @@ def test_ctrl_c_is_one_sentence_and_130(
 def test_bad_input_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, bad_input) == 2
     assert capsys.readouterr().err == "twinlode: a.txt, line 3: bad\n"
+
+
+def terminated() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGTERM)
+    raise AssertionError("the signal comes first")
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert run(monkeypatch, terminated) == 143
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err == "twinlode: interrupted; run the same command again to continue\n"
+
+
+def full_disk() -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "work/a.npy")
+
+
+def no_memory() -> NoReturn:
+    raise MemoryError("Unable to allocate 3 TiB")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [(full_disk, "work/a.npy: No space left on device"), (no_memory, "there is not enough memory")],
+)
+def test_what_the_machine_refuses_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: object, said: str
+) -> None:
+    assert run(monkeypatch, command) == 2
+    assert capsys.readouterr().err == f"twinlode: {said}; run the same command again to continue\n"
+
+
+def test_a_mistake_of_ours_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistake() -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", "ours")
+
+    with pytest.raises(FileNotFoundError):
+        run(monkeypatch, mistake)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.soak.moments import Counter, at_change
@@ -52,9 +53,17 @@ class Arena:
             if counter is not None:
                 at_change(0, self.case, counter, lambda: None)
 
-        command = Command(scenario.arguments, self.case, self.logs, count)
+        command = self.start(scenario, count)
         scenario.drive(command)
         return command.wait(seconds)
+
+    def start(
+        self, scenario: Scenario, prepare: Callable[[], None] = lambda: None, logs: Path | None = None
+    ) -> Command:
+        """Begin the command, after `prepare` in its process."""
+        logs = logs or self.logs
+        (logs / "tmp").mkdir(parents=True, exist_ok=True)
+        return Command(scenario.arguments, self.case, logs, prepare, scenario.stdin)
 
     def outcome(self) -> dict[str, str]:
         return outcome(self.case)

@@ -36,7 +36,14 @@ class Ended(NamedTuple):
 class Command:
     """`twinlode` with arguments, in a folder, after `prepare` was called in its process."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, logs: Path, prepare: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        logs: Path,
+        prepare: Callable[[], None],
+        stdin: str = os.devnull,
+    ) -> None:
         self._log = logs / "stderr"
         self.began = time.monotonic()
         with self._log.open("wb") as errors, (logs / "stdout").open("wb") as output:
@@ -44,7 +51,7 @@ class Command:
             if self.pid == 0:
                 os.dup2(output.fileno(), 1)
                 os.dup2(errors.fileno(), 2)
-                _run(arguments, folder, logs / "tmp", prepare)
+                _run(arguments, folder, logs / "tmp", prepare, stdin)
 
     @property
     def said(self) -> str:
@@ -94,12 +101,12 @@ def forked(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _run(arguments: Sequence[str], folder: Path, temporary: Path, prepare: Callable[[], None]) -> None:
+def _run(arguments: Sequence[str], folder: Path, temporary: Path, prepare: Callable[[], None], stdin: str) -> None:
     code = 1
     try:
         os.setsid()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(folder)
+        os.dup2(os.open(stdin, os.O_RDONLY), 0)
         os.environ["TMPDIR"], tempfile.tempdir = str(temporary), None
         sys.argv = ["twinlode", *arguments]
         prepare()

@@ -31,17 +31,20 @@ SETUP = (
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, how often it is chosen, and what a user does while it runs."""
+    """A command, how often it is chosen (a costly one seldom), and what a user does while it runs."""
 
     name: str
     arguments: tuple[str, ...]
-    weight: int = 4
+    weight: int
     drive: Callable[[Command], None] = lambda command: None
     alone: bool = True  # a second run at the same time must be refused
+    once: bool = False  # what is there already is refused, too
+    stdin: str = "/dev/null"
 
 
-def _graph(name: str, *more: str) -> Scenario:
-    return Scenario(name, ("graph", "given/src-vectors", "given/tgt-vectors", "--k", "4", "--out", "out", *more))
+def _graph(name: str, weight: int, *more: str) -> Scenario:
+    arguments = ("graph", "given/src-vectors", "given/tgt-vectors", "--k", "4", "--out", "out", *more)
+    return Scenario(name, arguments, weight)
 
 
 def review_marks(command: Command) -> None:
@@ -70,18 +73,21 @@ def _get(url: str, change: dict[str, str] | None = None) -> str:
 
 
 SCENARIOS: Sequence[Scenario] = (
-    Scenario("prepare", ("prepare", "src.txt", *_ENGLISH, *_SHARDS, "--out", "out"), 6),
-    Scenario("embed", ("embed", "given/src", "--encoder", "encoder", "--out", "out"), 6),
+    Scenario("prepare", ("prepare", "src.txt", *_ENGLISH, *_SHARDS, "--out", "out"), 12),
+    Scenario("embed", ("embed", "given/src", "--encoder", "encoder", "--out", "out"), 12),
     Scenario(
-        "embed lines", ("embed", "src.txt", "--lang", "en", "--encoder", "encoder", "-o", "out.npy"), 2, alone=False
+        "embed lines", ("embed", "src.txt", "--lang", "en", "--encoder", "encoder", "-o", "out.npy"), 4, alone=False
     ),
-    _graph("graph"),
-    _graph("graph partitioned", "--search", "partitioned"),
+    _graph("graph", 8),
+    _graph("graph partitioned", 3, "--search", "partitioned"),
     Scenario(
         "mine",
         ("mine", "src.txt", "tgt.txt", *_BOTH, *_SHARDS, "--top", "40", "-o", "out/pairs.tsv", "--work", "out/work",
          "--rejected", "out/rejected.tsv", "--dataset", "out/hub"),
-        8,
+        6,
+    ),
+    Scenario(
+        "mine streams", ("mine", "-", "tgt.txt", *_BOTH, "--top", "40", "-o", "-"), 2, alone=False, stdin="src.txt"
     ),
     Scenario(
         "mine-vectors",
@@ -94,25 +100,27 @@ SCENARIOS: Sequence[Scenario] = (
         "clean",
         ("clean", "bitext.tsv", "-o", "out/clean.tsv", "--encoder", "encoder", "--src-lang", "de", "--tgt-lang", "en",
          "--rejected", "out/rejected.tsv", "--report", "out/report.html", "--work", "out/work"),
+        2,
     ),
     Scenario(
         "align",
         ("align", "en", "de", *_BOTH, "-o", "out/pairs.tsv", "--documents", "out/documents.tsv", "--beads",
          "out/beads", "--xces", "out/links.xml", "--parallel", "out/parallel.jsonl", "--report", "out/report.html"),
+        2,
         alone=False,
     ),
-    Scenario("train", ("train", "train.yaml", "--out", "out"), 8),
-    Scenario("loop", ("loop", "loop.yaml", "--out", "out"), 6),
-    Scenario("compare", ("compare", "compare.yaml", "--out", "out"), 4),
-    Scenario("review", ("review", "given/mined", "--sample", "20"), 4, review_marks),
-    Scenario("report", ("report", "given/mined", "--out", "report.html"), 2, alone=False),
-    Scenario("demo text", ("demo", "--quick", "--text", "--out", "out"), 2, alone=False),
-    Scenario("export", ("export", "encoder", "--out", "out"), 3, alone=False),
-    Scenario("quantize", ("export", "encoder", "--quantize", "--out", "out"), 3, alone=False),
+    Scenario("train", ("train", "train.yaml", "--out", "out"), 5),
+    Scenario("loop", ("loop", "loop.yaml", "--out", "out"), 3),
+    Scenario("compare", ("compare", "compare.yaml", "--out", "out"), 3),
+    Scenario("review", ("review", "given/mined", "--sample", "20"), 8, review_marks),
+    Scenario("report", ("report", "given/mined", "--out", "report.html"), 1, alone=False),
+    Scenario("demo text", ("demo", "--quick", "--text", "--out", "out"), 2),
+    Scenario("export", ("export", "encoder", "--out", "out"), 6, once=True),
+    Scenario("quantize", ("export", "encoder", "--quantize", "--out", "out"), 2, once=True),
     Scenario(
         "train-classifier",
         ("train-classifier", "classifier.yaml", "--encoder", "encoder", "--out", "out", "--set", "trees=10"),
-        2,
+        1,
         alone=False,
     ),
 )  # fmt: skip
