@@ -154,7 +154,7 @@ def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> C
     for name in needed:
         if not (path / name).exists():
             raise InputError(f"{folder}: {name} is missing; copy the whole checkpoint folder again")
-    fingerprint = (path / FINGERPRINT).read_text().strip()
+    fingerprint = (path / FINGERPRINT).read_text("utf-8", "replace").strip()
     if content_fingerprint(path) != fingerprint:
         raise InputError(
             f"{folder}: its files do not fit its fingerprint, so some are damaged or edited; copy it again", code="T03"
@@ -171,8 +171,9 @@ def load_checkpoint(folder: str | Path, *, trust_remote_code: bool = False) -> C
 def read_metrics(folder: Path) -> dict[str, float]:
     """What was measured of an encoder when it was written."""
     try:
-        return dict(json.loads((folder / METRICS).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        found = json.loads((folder / METRICS).read_text("utf-8"))
+        return {str(name): float(value) for name, value in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(f"{folder / METRICS}: missing or damaged; copy the checkpoint again") from None
 
 

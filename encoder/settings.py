@@ -53,7 +53,9 @@ def load_tree(path: str | Path) -> dict[str, Any]:
         tree = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except yaml.YAMLError as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not valid UTF-8 at byte {error.start + 1}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a value such as the date 2026-99-99
         raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
     tree = {} if tree is None else tree
     if not isinstance(tree, dict):

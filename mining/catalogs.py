@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from mining.errors import InputError
-from mining.files import open_decompressed
+from mining.files import read_whole
 
 _COMPILED = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
 
@@ -17,15 +18,14 @@ def read_catalog(url: str) -> Any:
     except ImportError:
         raise InputError(f"{url}: reading gettext catalogs needs polib: pip install 'twinlode[web]'") from None
     try:
-        with open_decompressed(url) as stream:
-            data = stream.read()
+        data = read_whole(url)
         return polib.mofile(data) if data[:4] in _COMPILED else polib.pofile(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{url}, line {line}: not valid UTF-8; convert the catalog with msgconv -t UTF-8") from None
     except InputError:
         raise
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, IndexError, struct.error) as error:
         raise InputError(f"{url}: not a readable gettext catalog ({error})") from None
 
 

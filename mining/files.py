@@ -9,10 +9,13 @@ import io
 import lzma
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import zstandard
 
@@ -22,6 +25,9 @@ from mining.errors import InputError
 from mining.leftovers import claim, remove_leftovers_beside, temporary_name
 from mining.paths import compression_of, local_path, open_url, resolve
 
+LONGEST = 64 << 20  # bytes of a line, a message or a page: a small archive may hold far more than fits in memory
+# Of the zip file that a URL leads into.
+_ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 # Equal content makes equal files: gzip would store the time and the temporary name.
 _WRITERS: dict[str, Callable[[IO[bytes]], Any]] = {
     "gz": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0),
@@ -70,12 +76,14 @@ def _raw_lines(url: str) -> Iterator[bytes]:
     number = 0
     try:
         with open_decompressed(url) as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(iter(partial(stream.readline, LONGEST), b""), 1):
                 if number == 1:
                     require_no_mark(line, url)
                     line = line.removeprefix(codecs.BOM_UTF8)
+                if len(line) >= LONGEST:
+                    raise InputError(f"{url}, line {number}: longer than {LONGEST >> 20} MB; is this text in lines?")
                 yield line
-    except OSError as error:
+    except (OSError, *_ARCHIVE_ERRORS) as error:
         raise InputError(f"{url}: cannot be read after line {number} ({error})") from None
 
 
@@ -87,6 +95,15 @@ def open_decompressed(url: str) -> Iterator[IO[bytes]]:
         yield raw if codec is None else io.BufferedReader(Decompressed(raw, codec), 1 << 18)
 
 
+def read_whole(url: str) -> bytes:
+    """All decompressed bytes of a file that is held in memory, and so must not be too large."""
+    with open_decompressed(url) as stream:
+        data = stream.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise InputError(f"{url}: larger than {LONGEST >> 20} MB when decompressed; split it")
+    return data
+
+
 @contextmanager
 def open_binary(url: str) -> Iterator[IO[bytes]]:
     """A binary stream of a file or URL; what cannot be opened is one sentence."""
@@ -96,8 +113,8 @@ def open_binary(url: str) -> Iterator[IO[bytes]]:
         raise InputError(f"{url}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{url} is a folder; a file is needed") from None
-    except OSError as error:
-        raise InputError(f"{url}: cannot be read ({error.strerror or error})") from None
+    except (OSError, *_ARCHIVE_ERRORS) as error:
+        raise InputError(f"{url}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     with stream:
         yield stream
 

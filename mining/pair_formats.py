@@ -31,6 +31,13 @@ class Format(StrEnum):
     MOSES = "moses"
 
 
+def known_format(name: str) -> Format:
+    try:
+        return Format(name)
+    except ValueError:
+        raise InputError(f"there is no pair format {name!r}; choose {', '.join(Format)}") from None
+
+
 def format_of(url: str) -> Format:
     """The format that the extension names, whatever the compression behind it."""
     if (name := extension(url)) in set(Format) - {Format.MOSES}:
@@ -185,7 +192,7 @@ def _read_jsonl(url: str) -> Iterator[pa.RecordBatch]:
 def _json_row(url: str, number: int, line: str) -> dict[str, object]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{url}, line {number}: not JSON ({error})") from None
     if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("src_text", "tgt_text")):
         raise InputError(f"{url}, line {number}: an object with the texts src_text and tgt_text is needed")

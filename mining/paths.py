@@ -20,6 +20,8 @@ _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", re.IGNORECASE
 
 def resolve(url: str) -> tuple[AbstractFileSystem, str]:
     """The filesystem of a path or URL and the path in it; one that is unknown or not installed is one sentence."""
+    if not url.isascii():
+        _require_utf8(url)
     if not _URL.match(url):
         # fsspec would take `~t.tsv` for the home of a user, and `d::c.tsv` for a file in an archive.
         path = Path(url).expanduser() if re.match(r"~(?:/|$)", url) else Path(url)
@@ -29,6 +31,15 @@ def resolve(url: str) -> tuple[AbstractFileSystem, str]:
     except (ValueError, ImportError) as error:
         raise InputError(f"{url}: cannot be opened ({error})") from None
     return filesystem, inner
+
+
+def _require_utf8(name: str) -> None:
+    """Names are kept in manifests and reports, which are UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise InputError(f"{shown}: the name is not valid UTF-8; rename it") from None
 
 
 def open_url(url: str) -> IO[bytes]:

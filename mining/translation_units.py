@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from xml.etree import ElementTree
 
 from mining.errors import InputError
-from mining.files import open_decompressed
+from mining.files import LONGEST, open_decompressed
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+class _WithoutEntities:
+    """The bytes of an XML file that declares no entities: these can grow without bound, or name other files.
+
+    Nor is there an element whose end does not come, which the parser would hold in memory.
+    """
+
+    def __init__(self, stream: IO[bytes], url: str) -> None:
+        self._stream, self._url, self._last = stream, url, b""
+        self.pending = 0  # bytes since the parser saw the last tag
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.pending += len(data)
+        if self.pending > LONGEST:
+            raise InputError(f"{self._url}: {LONGEST >> 20} MB without a tag, so this is no translation memory")
+        plain = self._last + data.replace(b"\0", b"")  # UTF-16, too
+        if b"<!ENTITY" in plain:
+            raise InputError(f"{self._url}: declares XML entities, which are not read; write what they stand for")
+        self._last = plain[-8:]
+        return data
 
 
 class Variant(NamedTuple):
@@ -25,7 +47,9 @@ def iterate_units(url: str) -> Iterator[tuple[ElementTree.Element, list[Variant]
     try:
         with open_decompressed(url) as stream:
             parents: list[ElementTree.Element] = []
-            for event, element in ElementTree.iterparse(stream, events=("start", "end")):
+            source = _WithoutEntities(stream, url)
+            for event, element in ElementTree.iterparse(source, events=("start", "end")):
+                source.pending = 0
                 if event == "start":
                     parents.append(element)
                     continue

@@ -6,12 +6,14 @@ Command modules import torch, Beam and what needs them inside their functions, s
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -60,6 +62,7 @@ class Commands(TyperGroup):
 
 
 INTERRUPTED, TERMINATED = 130, 143  # what a shell gives a command that Ctrl-C or SIGTERM ended
+_LONGEST = 2000  # characters of a sentence
 # What the machine refuses, and no mistake of ours: no room, no permission, a damaged disk, too many open files.
 _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
@@ -114,6 +117,9 @@ def main() -> None:
 
 
 def _say(sentence: str) -> None:
+    """One sentence on stderr; a value of thousands of characters that it quotes is cut short."""
+    if len(sentence) > _LONGEST:
+        sentence = f"{sentence[: _LONGEST // 2]} … {sentence[-_LONGEST // 2 :]}"
     print(f"twinlode: {sentence}", file=sys.stderr)
 
 
@@ -157,6 +163,8 @@ def _refusal(error: BaseException) -> str | None:
 
 def leave(code: int) -> NoReturn:
     """End at once: threads of Beam and torch would go on, and say what became of them."""
+    for left in [value for value in gc.get_objects() if isinstance(value, TemporaryDirectory)]:
+        left.cleanup()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

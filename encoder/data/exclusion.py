@@ -68,7 +68,7 @@ def _lines(path: str) -> Iterator[str]:
 def _parsed(text: str, path: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"--exclude {path}: not valid JSON ({error})") from None
 
 

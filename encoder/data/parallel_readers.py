@@ -74,7 +74,7 @@ def _read_jsonl(file: CorpusFile) -> Iterator[Row]:
     for number, line in enumerate(readable_lines(file.name), 1):
         try:
             entry = json.loads(line) if line is not None else None
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             yield Malformed(number, "not valid JSON")
             continue
         if line is None or not isinstance(entry, dict):

@@ -195,9 +195,13 @@ def read_modules(folder: Path) -> list[Module]:
     path = folder / "modules.json"
     try:
         found = json.loads(path.read_text("utf-8")) if path.exists() else []
-        return [Module(str(module["type"]), module["path"]) for module in found]
+        modules = [Module(str(module["type"]), str(module["path"])) for module in found]
     except (ValueError, TypeError, KeyError):
         raise InputError(f"{path}: not a list of modules; copy the folder again") from None
+    for module in modules:
+        if not (folder / module.path).resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{path}: the module {module.path} is outside of the folder")
+    return modules
 
 
 def backbone_folder(folder: Path) -> Path:

@@ -153,7 +153,8 @@ def load_classifier(folder: str) -> PairClassifier:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
         if about["version"] != _VERSION or about["features"] != list(NAMES):
             raise InputError(f"{folder}: a pair classifier of another version of twinlode; train it again")
-        contents = {name: _read(f"{folder}/{name}") for name in about["files"]}
+        own = {PROJECTION, *map(_trees, Use)}
+        contents = {name: _read(f"{folder}/{name}") for name in about["files"] if name in own}
         for name, content in contents.items():
             if _digest(content) != about["files"][name]:
                 raise InputError(f"{folder}/{name}: not the file that {ABOUT} names; train the classifier again")

@@ -108,7 +108,7 @@ def _jsonl(settings: BitextSettings) -> Iterator[BitextRow]:
             continue
         try:
             entry: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             yield BitextRow(None, None, line, "not JSON")
             continue
         texts = [entry.get(name) if isinstance(entry, dict) else None for name in names]

@@ -68,7 +68,7 @@ def command(
     from encoder.settings import validate_settings
     from mining.files import atomic_writer, open_binary
     from mining.locks import held_folder
-    from mining.pair_formats import Format
+    from mining.pair_formats import Format, known_format
     from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
     from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
     from pipelines.commands.encoder_figures import encoder_row, warnings
@@ -101,7 +101,7 @@ def command(
             "seed_pairs": seed_pairs and {"path": seed_pairs},
         }
         settings = validate_settings(CleanSettings, tree, "clean")
-        kind = Format(out_format) if out_format else None
+        kind = known_format(out_format) if out_format else None
         written = check_outputs(out, rejected, kind, settings.bitext)
         where = load_runner(runner, runner_set or [])
         require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected, report])])

@@ -11,7 +11,7 @@ from pipelines.runners.quiet import quiet_beam
 
 def command(
     path: Annotated[str, typer.Argument(help="A file, folder or URL; for Moses the part before .de and .en.")],
-    rows: Annotated[int, typer.Option(help="First rows to show.", min=0)] = 5,
+    rows: Annotated[int, typer.Option(help="First rows to show.", min=0, max=1_000_000)] = 5,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what speaks for and against the first pairs, by a pair classifier.")
     ] = False,

@@ -13,10 +13,10 @@ import posixpath
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from mining.errors import InputError
 from mining.files import atomic_writer
@@ -39,6 +39,13 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _in_folder(name: str) -> str:
+    """A manifest from elsewhere must not lead out of its folder."""
+    if not name or name.strip(".") == "" or not name.isprintable() or "/" in name or "\\" in name:
+        raise ValueError(f"{name!r} is not the name of a file in the folder")
+    return name
+
+
 class Counters(_Record):
     """What became of the rows of a stage: `rows_in == kept + sum(dropped.values())`."""
 
@@ -55,7 +62,7 @@ class Shard(_Record):
     """A finished shard: its file name within the dataset, its rows, a hash of what is in it, and one of the file."""
 
     index: int
-    name: str
+    name: Annotated[str, AfterValidator(_in_folder)]
     rows: int
     digest: str
     counters: Counters = Counters()

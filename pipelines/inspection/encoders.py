@@ -30,8 +30,8 @@ def describe_ours(folder: Path) -> Description:
     """A checkpoint of `twinlode train`."""
     try:
         tree = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
-        stamp = (folder / FINGERPRINT).read_text().strip()
-    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError) as error:
+        stamp = (folder / FINGERPRINT).read_text("utf-8", "replace").strip()
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{folder}: a damaged checkpoint ({str(error).splitlines()[0]}); copy it again") from None
     settings = validate_settings(CheckpointSettings, tree, str(folder / CONFIG))
     whole = content_fingerprint(folder) == stamp
@@ -73,5 +73,5 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error})") from None

@@ -34,7 +34,10 @@ class PrepareSettings(BaseModel):
     )
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences in each shard")
     block_mb: float = Field(
-        default=16, gt=0, description="work item size: a larger file is cut, a larger archive makes parts"
+        default=16,
+        gt=0,
+        allow_inf_nan=False,
+        description="work item size: a larger file is cut, a larger archive makes parts",
     )
     memory_mb: int = Field(default=512, ge=1, description="memory that finding duplicates may take in each worker")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mining.errors import InputError
+from mining.files import require_writable
 from mining.paths import local_path
 from pipelines.datasets.manifest import join
 from pipelines.mine.review_result import REVIEW, ReviewResult
@@ -26,6 +27,7 @@ class Session:
     def __init__(self, workdir: str, size: int, wanted: float | None = None) -> None:
         """`wanted` is the precision to reach; that of the review so far, or 0.9, if not given."""
         mine, folder = the_mine(workdir), review_folder(workdir)
+        require_writable(join(mine.folder, REVIEW))
         before = ReviewResult.read(mine.folder, mine.pairs.fingerprint)
         self.mine, self.wanted = mine, wanted or (before.wanted if before else _WANTED)
         self.sample = open_sample(mine, folder, size)

@@ -23,7 +23,8 @@ PAIRS = [
     ("名前を書いて。", "Schreiben Sie Ihren Namen."),
 ] * 3  # fmt: skip
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
-<tmx version="1.4"><header creationtool="x" segtype="sentence" srclang="en" adminlang="en" o-tmf="x" datatype="plaintext"/>
+<tmx version="1.4"><header creationtool="x" segtype="sentence" srclang="en" adminlang="en" o-tmf="x"
+ datatype="plaintext"/>
 <body>{}</body></tmx>
 """
 

@@ -16,12 +16,11 @@ import zstandard
 
 Mutation = Callable[[bytes, random.Random], bytes]
 
-BOMB = 48 << 20  # bytes of a line that compresses to almost nothing
 _DEPTH = 20_000
 VALUES: list[Any] = [
     None, True, -1, 0, 10**30, -(10**30), 1e308, float("nan"), float("inf"), "", " ", "\0", "\ud800", "\U0001f4a5",
-    "a" * 5_000, "../../etc/passwd", "/etc/passwd", "%s%n", "'; --", [], {}, [[]], {"a": {}}, [None], "nan", "null", "1e999",
-    "memory://x", "http://[", "file:///", "\n\r", "*", "[a", "~", "é" * 300, "true", "0x10", "1_000", b"\xff".decode("latin-1"),
+    "a" * 5_000, "../../etc/passwd", "/etc/passwd", "%s%n", "'; --", [], {}, [[]], {"a": {}}, [None], "nan", "null",
+    "1e999", "memory://x", "http://[", "file:///", "\n\r", "*", "[a", "~", "é" * 300, "true", "0x10", "1_000", "\xff",
 ]  # fmt: skip
 ENTITIES = (
     b'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
@@ -54,8 +53,9 @@ def repeat(data: bytes, draw: random.Random) -> bytes:
 
 def insert(data: bytes, draw: random.Random) -> bytes:
     pieces = [
-        b"\0" * 7, codecs.BOM_UTF8, codecs.BOM_UTF16_LE, b"\xed\xa0\x80", b"\xff\xfe\xfa", b"\r\n", b"\r", b"\t\t\t", b"\n\n",
-        "\u2028".encode(), "\u0085".encode(), b"\x1a", b"\\ud800", b"&x;", b"<!--", b"<![CDATA[", b'"', b"{", b"\x0c",
+        b"\0" * 7, codecs.BOM_UTF8, codecs.BOM_UTF16_LE, b"\xed\xa0\x80", b"\xff\xfe\xfa", b"\r\n", b"\r", b"\t\t\t",
+        b"\n\n", "\u2028".encode(), "\u0085".encode(), b"\x1a", b"\\ud800", b"&x;", b"<!--", b"<![CDATA[", b'"', b"{",
+        b"\x0c",
         draw.randbytes(draw.choice([1, 16, 300])),
     ]  # fmt: skip
     place = draw.choice([0, len(data), draw.randrange(len(data) + 1)])

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz_inputs.mutations import BYTES, COMPRESSIONS, LINES, MARKUP, TREE, VALUES, Mutation
+from tests.fuzz_inputs.mutations import BYTES, LINES, MARKUP, TREE, VALUES, Mutation
 
 Call = Callable[[str], object]
 _SHARED = ("--src-lang", "en", "--tgt-lang", "de", "--lang-filter", "assume", "--encoder", "encoder")
 NAMES = [
     "with space.{}", "quo'te.{}", 'dou"ble.{}', "new\nline.{}", "per%cent%20.{}", "sharp#.{}", "what?.{}", "star*.{}",
-    "[a-z].{}", "{{a,b}}.{}", "$HOME.{}", "`id`.{}", "-dash.{}", "a:b.{}", "a::b.{}", "\udcff\udcfe.{}", "é.{}", "e\u0301.{}",
+    "[a-z].{}", "{{a,b}}.{}", "$HOME.{}", "`id`.{}", "-dash.{}", "a:b.{}", "a::b.{}", "\udcff\udcfe.{}", "é.{}",
+    "e\u0301.{}",
     "tab\t.{}", "back\\slash.{}", "x" * 240 + ".{}", "~.{}", ".hidden.{}", "a&b;c.{}", "\u202eabc.{}", "a..{}", "😀.{}",
 ]  # fmt: skip
 
@@ -93,6 +94,10 @@ def _prepare(kind: str, mutations: Sequence[Mutation], compress: bool = True) ->
     return Target(f"prepare {kind}", f"fuzz/a.{kind}", mutations, arguments, weight=6, compress=compress)
 
 
+def _pairs(what: str, kind: str, mutations: Sequence[Mutation], call: Call) -> Target:
+    return Target(f"{what} {kind}", f"fuzz/en-de.{kind}", mutations, call=call, weight=7, compress=kind != "parquet")
+
+
 def _settings(name: str, model: str, weight: int = 4) -> Target:
     return Target(f"settings {name}", f"{name}.yaml", TREE, call=read_settings(model), weight=weight)
 
@@ -103,38 +108,35 @@ def _dataset(name: str, path: str, mutations: Sequence[Mutation], *arguments: st
 
 
 _EMBED = ("embed", "fuzz/two.txt", "--lang", "en", "--encoder", "encoder", "-o", "out.npy")
+_EMBED_DATASET = ("embed", "given/src", "--encoder", "encoder", "--out", "out")
+_BITEXTS = (("tsv", LINES), ("jsonl", TREE), ("tmx", MARKUP), ("parquet", BYTES))
 _GRAPH = ("graph", "given/src-vectors", "given/tgt-vectors", "--k", "2", "--out", "out")
 _VECTORS = (
     "mine-vectors", "--src-vectors", "{}", "--tgt-vectors", "{}", "--src-text", "src.lines", "--tgt-text", "src.lines",
     "--top", "5", "-o", "out.tsv",
 )  # fmt: skip
+_GIVEN_VECTORS = tuple(part.replace("{}", "fuzz/v.npy") for part in _VECTORS)
 
 TARGETS: list[Target] = [
     *(_prepare(kind, LINES) for kind in ("txt", "tsv", "jsonl", "po")),
     *(_prepare(kind, MARKUP) for kind in ("html", "warc", "wet")),
     _prepare("parquet", BYTES, compress=False),
     _prepare("mo", BYTES, compress=False),
-    *(
-        Target(f"corpus {kind}", f"fuzz/en-de.{kind}", mutations, call=read_corpus_file, weight=8, compress=kind != "parquet")
-        for kind, mutations in (("tsv", LINES), ("jsonl", TREE), ("tmx", MARKUP), ("po", LINES), ("mo", BYTES), ("parquet", BYTES))
-    ),
-    *(
-        Target(f"bitext {kind}", f"fuzz/en-de.{kind}", mutations, call=read_bitext, weight=8, compress=kind != "parquet")
-        for kind, mutations in (("tsv", LINES), ("jsonl", TREE), ("tmx", MARKUP), ("parquet", BYTES))
-    ),
+    *(_pairs("corpus", kind, ways, read_corpus_file) for kind, ways in (*_BITEXTS, ("po", LINES), ("mo", BYTES))),
+    *(_pairs("bitext", kind, ways, read_bitext) for kind, ways in _BITEXTS),
     Target("bitext zip", "fuzz/en-de.txt.zip", BYTES, call=read_bitext, weight=5),
     *(
         Target(f"documents {kind}", f"fuzz/a.{kind}", mutations, call=read_documents, weight=5, compress=True)
         for kind, mutations in (("txt", LINES), ("html", MARKUP), ("warc", MARKUP))
     ),
+    *(_pairs("exclusion", kind, ways, read_exclusion) for kind, ways in _BITEXTS),
     *(
-        Target(f"exclusion {kind}", f"fuzz/en-de.{kind}", mutations, call=read_exclusion, weight=3)
-        for kind, mutations in (("tsv", LINES), ("jsonl", TREE), ("tmx", MARKUP), ("parquet", BYTES))
+        Target(f"inspect {path}", f"fuzz/{path}", BYTES, ("inspect", "{}"))
+        for path in ("v.npy", "v.arrow", "en-de.parquet", "en-de.tmx")
     ),
-    *(Target(f"inspect {path}", f"fuzz/{path}", BYTES, ("inspect", "{}")) for path in ("v.npy", "v.arrow", "en-de.parquet", "en-de.tmx")),
     *(Target(f"mine-vectors {path}", f"fuzz/{path}", BYTES, _VECTORS, weight=3) for path in ("v.npy", "v.arrow")),
     Target("mine-vectors bin", "fuzz/v.bin", BYTES, (*_VECTORS, "--dim", "16", "--dtype", "float32"), weight=2),
-    Target("mine-vectors text", "src.lines", LINES, tuple(part.replace("{}", "fuzz/v.npy") for part in _VECTORS), weight=3),
+    Target("mine-vectors text", "src.lines", LINES, _GIVEN_VECTORS, names=("v.npy",), weight=3),
     *(
         Target(f"encoder {path}", f"encoder/{path}", mutations, _EMBED, names=("encoder",), weight=5)
         for path, mutations in (
@@ -143,19 +145,18 @@ TARGETS: list[Target] = [
         )
     ),
     *(
-        Target(f"inspect encoder {path}", f"encoder/{path}", mutations, ("inspect", "encoder"), names=("encoder",), weight=3)
+        Target(f"inspect {path}", f"encoder/{path}", mutations, ("inspect", "encoder"), names=("encoder",), weight=3)
         for path, mutations in (("model.safetensors", BYTES), ("config.yaml", TREE), ("metrics.json", TREE))
     ),
     _dataset("vectors manifest", "given/src-vectors/manifest.json", TREE, *_GRAPH),
     _dataset("vectors shard", "given/src-vectors/*.arrow", BYTES, *_GRAPH, refuse=True),
-    _dataset("sentences manifest", "given/src/manifest.json", TREE, "embed", "given/src", "--encoder", "encoder", "--out", "out"),
-    _dataset("sentences shard", "given/src/*.parquet", BYTES, "embed", "given/src", "--encoder", "encoder", "--out", "out", refuse=True),
+    _dataset("sentences manifest", "given/src/manifest.json", TREE, *_EMBED_DATASET),
+    _dataset("sentences shard", "given/src/*.parquet", BYTES, *_EMBED_DATASET, refuse=True),
     *(
-        _dataset(f"inspect {name} manifest", f"given/mined/{name}/manifest.json", TREE, "inspect", f"given/mined/{name}")
+        _dataset(f"{name} manifest", f"given/mined/{name}/manifest.json", TREE, "inspect", f"given/mined/{name}")
         for name in ("src", "src-vectors", "graph", "pairs")
     ),
     _dataset("report pairs", "given/mined/pairs/*.parquet", BYTES, "inspect", "given/mined/pairs", refuse=True),
-    _dataset("review sample", "given/mined/review/sample.json", TREE),
     _settings("train", "encoder.training.settings.TrainSettings", 8),
     _settings("loop", "pipelines.loop.loop_settings.LoopSettings", 8),
     _settings("compare", "pipelines.evaluation.comparison.CompareSettings", 5),
@@ -163,24 +164,24 @@ TARGETS: list[Target] = [
     *(
         Target(f"review {name}", f"given/mined/{path}", mutations, call=open_review, names=("given/mined",))
         for name, path, mutations in (
-            ("marks", "review/marks.jsonl", TREE), ("sample", "review/sample.json", TREE), ("result", "review.json", TREE),
+            ("marks", "review/marks.jsonl", TREE), ("sample", "review/sample.json", TREE),
+            ("result", "review.json", TREE),
         )
     ),
 ]  # fmt: skip
-TARGETS = [target for target in TARGETS if target.arguments or target.call]
 
 # Commands whose options are given values that no option can have.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "prepare": ("prepare", "fuzz/a.txt", "--lang", "en", "--lang-filter", "assume", "--out", "out"),
     "embed": _EMBED,
     "graph": _GRAPH,
-    "mine-vectors": tuple(part.replace("{}", "fuzz/v.npy") for part in _VECTORS),
+    "mine-vectors": _GIVEN_VECTORS,
     "mine": ("mine", "fuzz/two.txt", "fuzz/two.txt", *_SHARED, "--top", "2", "-o", "out.tsv"),
     "align": ("align", "fuzz/two.txt", "fuzz/two.txt", *_SHARED, "-o", "out.tsv"),
     "inspect": ("inspect", "fuzz/v.npy"),
     "report": ("report", "given/mined", "--out", "out.html"),
     "export": ("export", "encoder", "--out", "out"),
-    "clean": ("clean", "fuzz/en-de.tsv", "-o", "out.tsv", "--encoder", "encoder", "--src-lang", "en", "--tgt-lang", "de"),
+    "clean": ("clean", "fuzz/en-de.tsv", "-o", "out.tsv", "--encoder", "encoder"),
     "eval": ("eval", "tatoeba", "--data", "tatoeba", "--encoder", "encoder"),
     "train": ("train", "train.yaml", "--out", "out", "--set", "limits.steps=1"),
     "compare": ("compare", "compare.yaml", "--out", "out", "--row", "none"),
@@ -221,8 +222,3 @@ def drawn_name(draw: random.Random) -> tuple[str, str, tuple[str, ...]]:
         ]
     )
     return path, draw.choice(NAMES).format(kind), arguments
-
-
-def compressed(data: bytes, draw: random.Random) -> tuple[bytes, str]:
-    end = draw.choice(list(COMPRESSIONS))
-    return COMPRESSIONS[end](data), end

@@ -14,6 +14,7 @@ from typing import Any
 
 # Names of shards, and of token stores, which know their corpora by date.
 _DRAWN = re.compile(rb"(?<=\d{5}-)[0-9a-f]{8}(?=\.\w)|(?:(?<=data-)|(?<=piece-))[0-9a-f]{16}\b")
+_MINUTES = re.compile(rb"\| \d+\.\d \|\n")  # the last column of a loop's table
 _VOLATILE = {"at", "seconds", "minutes", "began", "time", "pairs_per_second", "tokens_per_second"}
 _TEMPORARY = (".tmp", ".old", ".arriving", "lock")
 
@@ -46,9 +47,13 @@ def _stable(path: Path) -> bytes:
         data = json.dumps(_without_times(json.loads(data)), sort_keys=True).encode()
     elif path.suffix == ".jsonl":
         rows = [_without_times(json.loads(line)) for line in data.splitlines()]
+        if path.name == "marks.jsonl":  # a mark that was not confirmed is set again
+            rows = [{row["pair"]: row["mark"] for row in rows}]
         if path.name == "metrics.jsonl":  # a training tells of itself once a second, and of each evaluation
             rows = [row for row in rows if "held_out_p_at_1" in row]
         data = json.dumps(rows, sort_keys=True).encode()
+    elif path.suffix == ".md":
+        data = _MINUTES.sub(b"|\n", data)
     elif path.suffix == ".safetensors":
         data = _without_header_times(data)
     return _DRAWN.sub(b"DRAWN", data)

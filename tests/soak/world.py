@@ -64,8 +64,12 @@ def write_inputs(folder: Path) -> None:
     _write_table(here / "toy.de-en.tsv", toy_pairs(420, 1))
     wrong = [(source, other) for (source, _), (_, other) in zip(toy_pairs(60, 2), toy_pairs(60, 3), strict=True)]
     _write_table(here / "bitext.tsv", [*toy_pairs(150, 4), *wrong, ("empty", "")])
-    loop = one_pair(write_world(here)) | {"max_rounds": 1, "updates": 24, "rounds": [{"precision": 0.3, "updates": 24}]}
-    loop["train"]["save_every"] = 8
+    loop = one_pair(write_world(here)) | {
+        "max_rounds": 1,
+        "updates": 100,
+        "rounds": [{"precision": 0.3, "updates": 24}],
+    }
+    loop["train"]["save_every"] = 16
     for name, tree in (("train", TRAINING), ("compare", COMPARISON), ("classifier", CLASSIFIER), ("loop", loop)):
         (here / f"{name}.yaml").write_text(yaml.safe_dump(tree, sort_keys=False))
     write_wheels(here / "registry")

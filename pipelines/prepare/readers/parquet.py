@@ -25,7 +25,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
         _check_columns(block.url, table.schema_arrow, wanted)
         stop = table.num_row_groups if block.stop is None else block.stop
         row = 1
-        for batch in table.iter_batches(BATCH_ROWS, row_groups=list(range(block.start, stop)), columns=wanted):
+        for batch in _batches(block.url, table, list(range(block.start, stop)), wanted):
             texts = batch.column(column).to_pylist()
             refs = None
             if settings.ref_column is not None:
@@ -33,6 +33,13 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
             nulls = batch.column(column).null_count
             yield keep_rows(texts, row, settings, +Counter({EMPTY: nulls}), refs)
             row += len(batch)
+
+
+def _batches(url: str, table: pq.ParquetFile, groups: list[int], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from table.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{url}: not a readable Parquet file ({error})") from None
 
 
 def cut(url: str, block_bytes: int) -> list[tuple[int, int | None]]:
@@ -51,7 +58,7 @@ def cut(url: str, block_bytes: int) -> list[tuple[int, int | None]]:
 def _open(url: str, stream: object) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(stream)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{url}: not a readable Parquet file ({error})") from None
 
 

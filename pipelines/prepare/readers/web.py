@@ -13,7 +13,7 @@ import numpy as np
 
 from mining.decompression import Damaged
 from mining.errors import InputError
-from mining.files import open_decompressed
+from mining.files import LONGEST, open_decompressed, read_whole
 from pipelines.prepare.readers.blocks import (
     BAD_UTF8,
     EMPTY,
@@ -71,8 +71,7 @@ def read_html(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
 
     def page() -> Iterator[Page]:
         try:
-            with open_decompressed(block.url) as stream:
-                body = stream.read()
+            body = read_whole(block.url)
         except Damaged as error:
             raise InputError(f"{block.url}: cannot be read ({error}); fetch the file again") from None
         yield _html_page(block.url, body, None)
@@ -184,7 +183,10 @@ def _records(block: Block, settings: ReadSettings, kind: str, page: Any) -> Iter
         try:
             records = ArchiveIterator(cast(BinaryIO, source), record_types=getattr(WarcRecordType, kind))
             for number, record in enumerate(records, 1):  # noqa: B007 - the error below names it
-                length, body = record.content_length, record.reader.read()
+                length, body = record.content_length, record.reader.read(LONGEST)
+                if length > len(body) == LONGEST:
+                    yield Page(record.headers.get("WARC-Target-URI") or "", None, TOO_LONG)
+                    continue
                 if len(body) < length:
                     source.damage = source.damage or Damaged("the last record is cut off")
                     break
