@@ -41,7 +41,7 @@ function conclude({ result }) {
 
 async function drawCurve() {
   await loaded;
-  const answer = await fetch("/chart").catch(() => null); // the next key says that the server has stopped
+  const answer = await fetch("chart").catch(() => null); // the next key says that the server has stopped
   const spec = answer && await answer.json();
   if (spec) draw(find("#chart"), spec);
 }
@@ -50,7 +50,7 @@ function ask(body) {
   busy = busy.then(async () => {
     try {
       const headers = { "Content-Type": "application/json" };
-      const answer = await fetch("/mark", { method: "POST", headers, body: JSON.stringify(body) });
+      const answer = await fetch("mark", { method: "POST", headers, body: JSON.stringify(body) });
       if (!answer.ok) throw new Error(await answer.text());
       const now = await answer.json();
       find(".trouble").textContent = "";

@@ -2,13 +2,17 @@
 
 A web page of somebody else must not be able to read pairs or set marks through the browser: the server listens on the
 loopback address, answers only requests that name it as their host (a foreign name that resolves here, DNS rebinding, is
-refused), and takes changes only as JSON from its own page.
+refused), and takes changes only as JSON from its own page. Nor must another user of this machine: every path begins
+with a secret that only the printed address has. A client that sends nothing is let go.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
+import threading
+from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -23,6 +27,8 @@ from pipelines.review.review_session import Session
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 10_000
+_MOST_CLIENTS = 64  # at a time: a browser opens six
+_PATIENCE = 30.0  # seconds for a request to arrive
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -46,7 +52,8 @@ class ReviewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, session: Session, port: int) -> None:
-        self.session = session
+        self.session, self.secret = session, secrets.token_urlsafe(16)
+        self._room = threading.BoundedSemaphore(_MOST_CLIENTS)
         try:
             super().__init__((HOST, port), _Handler)
         except OSError as error:
@@ -55,7 +62,19 @@ class ReviewServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.server_port}/"
+        return f"http://{HOST}:{self.server_port}/{self.secret}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A tab that is closed in the middle of an answer is nobody's fault."""
@@ -66,19 +85,20 @@ class ReviewServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ReviewServer
     protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
 
     def do_GET(self) -> None:
         if self._is_foreign():
-            return self._refuse("this address is not the one of the review")
-        session = self.server.session
-        if self.path == "/":
+            return self._refuse("this is not the whole address of the review, which its command has printed")
+        session, name = self.server.session, self.path.rpartition("/")[2]
+        if name == "":
             return self._send(HTTPStatus.OK, "text/html", _page(session))
-        if self.path == "/chart":
+        if name == "chart":
             return self._json(session.chart())
-        if self.path == "/vega.js":
+        if name == "vega.js":
             return self._send(HTTPStatus.OK, "text/javascript", vega_bundle())
-        if self.path in ("/charts.js", "/review.js"):
-            script = asset("charts.js") if self.path == "/charts.js" else _own("review.js")
+        if name in ("charts.js", "review.js"):
+            script = asset("charts.js") if name == "charts.js" else _own("review.js")
             return self._send(HTTPStatus.OK, "text/javascript", script)
         return self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page")
 
@@ -110,6 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _is_foreign(self) -> bool:
         origin = self.headers.get("Origin")
         own = {f"http://{host}" for host in self.server.hosts}
+        given = self.path.rpartition("/")[0].encode("utf-8", "replace")
+        if not compare_digest(given, f"/{self.server.secret}".encode()):
+            return True
         return self.headers.get("Host") not in self.server.hosts or (origin is not None and origin not in own)
 
     def _refuse(self, why: str) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -111,9 +112,12 @@ def test_command_serves_until_it_is_stopped(work: Path, number: signal.Signals) 
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"COLUMNS": "300"}}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         assert process.stderr is not None and process.stdout is not None
-        address = next(found[1] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:(\d+)/", line)))
-        connection = http.client.HTTPConnection(HOST, int(address), timeout=60)
-        connection.request("GET", "/")
+        address = next(
+            found[1] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:(\d+/\S+/)", line))
+        )
+        port, _, path = address.partition("/")
+        connection = http.client.HTTPConnection(HOST, int(port), timeout=60)
+        connection.request("GET", f"/{path}")
         data = connection.getresponse().read().decode().partition('id="data">')[2].partition("</script>")[0]
         process.send_signal(number)
         said = process.stdout.read()
@@ -124,7 +128,7 @@ def test_command_serves_until_it_is_stopped(work: Path, number: signal.Signals) 
 
 def ask(server: ReviewServer, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
     connection = http.client.HTTPConnection(HOST, server.server_port, timeout=30)
-    connection.putrequest(method, path, skip_host=True)
+    connection.putrequest(method, path.replace("*", server.secret), skip_host=True)
     data = json.dumps(body).encode()
     for name, value in ({"Content-Length": str(len(data)) if method == "POST" else "0"} | headers).items():
         connection.putheader(name, value)
@@ -134,19 +138,24 @@ def ask(server: ReviewServer, method: str, path: str, headers: dict[str, str], b
 
 JSON = {"Content-Type": "application/json"}
 REQUESTS = [
-    ("GET", "/chart", {}, 200),
-    ("GET", "/nothing", {}, 404),
-    ("GET", "/../session.py", {}, 404),
-    ("GET", "/chart", {"Host": "evil.example:{port}"}, 403),
-    ("GET", "/", {"Host": "127.0.0.1"}, 403),
-    ("GET", "/chart", {"Origin": "http://evil.example"}, 403),
-    ("POST", "/mark", JSON, 200),
-    ("POST", "/mark", JSON | {"Origin": "http://evil.example"}, 403),
-    ("POST", "/mark", JSON | {"Host": "evil.example"}, 403),
-    ("POST", "/mark", {"Content-Type": "text/plain"}, 403),
-    ("POST", "/mark", JSON | {"Content-Length": "-1"}, 403),
-    ("POST", "/mark", JSON | {"Content-Length": "many"}, 403),
-    ("POST", "/mark", JSON | {"Content-Length": "1000000000"}, 403),
+    ("GET", "/*/chart", {}, 200),
+    ("GET", "/*/nothing", {}, 404),
+    ("GET", "/*/../session.py", {}, 403),
+    ("GET", "/*/chart", {"Host": "evil.example:{port}"}, 403),
+    ("GET", "/*/", {"Host": "127.0.0.1"}, 403),
+    ("GET", "/*/chart", {"Origin": "http://evil.example"}, 403),
+    ("POST", "/*/mark", JSON, 200),
+    ("POST", "/*/mark", JSON | {"Origin": "http://evil.example"}, 403),
+    ("POST", "/*/mark", JSON | {"Host": "evil.example"}, 403),
+    ("POST", "/*/mark", {"Content-Type": "text/plain"}, 403),
+    ("POST", "/*/mark", JSON | {"Content-Length": "-1"}, 403),
+    ("POST", "/*/mark", JSON | {"Content-Length": "many"}, 403),
+    ("POST", "/*/mark", JSON | {"Content-Length": "1000000000"}, 403),
+    ("GET", "/", {}, 403),
+    ("GET", "/chart", {}, 403),
+    ("GET", "/guessed/chart", {}, 403),
+    ("POST", "/mark", JSON, 403),
+    ("POST", "/guessed/mark", JSON, 403),
 ]
 
 
@@ -172,7 +181,7 @@ BAD = [
 
 @pytest.mark.parametrize("body", BAD, ids=json.dumps)
 def test_nonsense_is_refused(server: ReviewServer, body: object) -> None:
-    assert ask(server, "POST", "/mark", JSON | {"Host": f"localhost:{server.server_port}"}, body) == 400
+    assert ask(server, "POST", "/*/mark", JSON | {"Host": f"localhost:{server.server_port}"}, body) == 400
     assert not server.session.marks.verdicts()
 
 
@@ -180,3 +189,24 @@ def test_the_server_listens_on_loopback_only_and_a_taken_port_is_one_sentence(se
     assert server.server_address[0] == "127.0.0.1"
     with pytest.raises(InputError, match=f"port {server.server_port} cannot be used"):
         ReviewServer(server.session, server.server_port)
+
+
+def test_slow_clients_are_let_go_and_do_not_keep_others_out(
+    server: ReviewServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.RequestHandlerClass, "timeout", 0.2)
+    idle = [socket.create_connection((HOST, server.server_port), timeout=30) for _ in range(5)]
+    idle[0].sendall(b"POST /x/mark HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")  # and never the rest
+    assert ask(server, "GET", "/*/chart", {"Host": f"localhost:{server.server_port}"}) == 200
+    assert [connection.recv(1000)[:8] for connection in idle[1:]] == [b""] * 4, "closed"
+    assert idle[0].recv(1000) == b""
+    for connection in idle:
+        connection.close()
+
+
+def test_so_many_clients_and_no_more(server: ReviewServer) -> None:
+    several = [socket.create_connection((HOST, server.server_port), timeout=30) for _ in range(64)]
+    one_more = socket.create_connection((HOST, server.server_port), timeout=30)
+    assert one_more.recv(1) == b"", "closed at once"
+    for connection in [*several, one_more]:
+        connection.close()
