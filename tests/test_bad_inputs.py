@@ -13,7 +13,7 @@ import zstandard
 
 from encoder.checkpoint import METRICS, read_metrics
 from encoder.data.corpora import CorpusFile
-from encoder.data.readers import Malformed, read_groups
+from encoder.data.parallel_readers import Malformed, read_groups
 from encoder.models.heads import read_modules
 from encoder.settings import Settings, load_settings
 from mining import files, translation_units

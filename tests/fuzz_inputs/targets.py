@@ -38,7 +38,7 @@ class Target:
 def read_corpus_file(path: str) -> None:
     """A corpus as `train` reads it."""
     from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-    from encoder.data.readers import read_groups
+    from encoder.data.parallel_readers import read_groups
 
     corpus = CorpusSettings(path=path, langs=None if path.endswith((".jsonl", ".tmx")) else ("en", "de"))
     for file in find_files(DataSettings(corpora=(corpus,))):
@@ -58,7 +58,7 @@ def read_bitext(path: str) -> None:
 
 
 def read_documents(path: str) -> None:
-    from pipelines.align.corpora import read_corpus
+    from pipelines.align.documents import read_corpus
     from pipelines.prepare.readers import ReadSettings
 
     read_corpus([path], ReadSettings(lang="en"), "assume")
