@@ -24,6 +24,6 @@ def import_everything() -> None:
                 continue
             parts = path.relative_to(_ROOT).with_suffix("").parts
             import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    from pipelines.demo import plan
+    from pipelines.demo import demo_plan
 
-    plan.QUICK = TINY
+    demo_plan.QUICK = TINY
