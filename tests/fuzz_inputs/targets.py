@@ -157,10 +157,10 @@ TARGETS: list[Target] = [
         for name in ("src", "src-vectors", "graph", "pairs")
     ),
     _dataset("report pairs", "given/mined/pairs/*.parquet", BYTES, "inspect", "given/mined/pairs", refuse=True),
-    _settings("train", "encoder.training.settings.TrainSettings", 8),
+    _settings("train", "encoder.training.training_settings.TrainSettings", 8),
     _settings("loop", "pipelines.loop.loop_settings.LoopSettings", 8),
     _settings("compare", "pipelines.evaluation.comparison.CompareSettings", 5),
-    _settings("classifier", "pipelines.clean.training.ClassifierSettings"),
+    _settings("classifier", "pipelines.clean.classifier_training.ClassifierSettings"),
     *(
         Target(f"review {name}", f"given/mined/{path}", mutations, call=open_review, names=("given/mined",))
         for name, path, mutations in (
