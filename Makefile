@@ -49,6 +49,11 @@ fuzz: $(READY)
 soak: $(READY)
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
+# Bad inputs for every reader and every command; says how to repeat what it finds.
+CASES ?= 10000
+fuzz-inputs: $(READY)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m tests.fuzz_inputs --cases $(CASES) $(if $(SEED),--seed $(SEED))
+
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
 

@@ -114,6 +114,14 @@ def main() -> None:
             raise
         _say(f"{refusal}; run the same command again to continue")
         sys.exit(2)
+    finally:
+        _end_quietly()
+
+
+def _end_quietly() -> None:
+    """When all is done, SIGTERM has nothing left to interrupt."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _say(sentence: str) -> None:

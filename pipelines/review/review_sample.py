@@ -49,6 +49,8 @@ def open_sample(mine: FinishedMine, folder: str, size: int) -> ReviewSample:
     if found is None:
         found = draw(mine, size)
         write_model(url, found)
+    if sum(found.counts) != mine.pairs.rows and found.pairs == mine.pairs.fingerprint:
+        raise InputError(f"{url}: damaged: it counts other pairs than there are; move it away to draw another sample")
     if found.pairs != mine.pairs.fingerprint:
         raise InputError(
             f"{folder} holds a review of other pairs (fingerprint {found.pairs}) than {mine.pairs.url} (fingerprint "
