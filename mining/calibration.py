@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from mining.errors import InputError, UnreachablePrecision
 from mining.poisson_mixture import Bins, Draws, draw, histograms
 from mining.probes import Evidence, ProbeRows, gather
+from mining.score_counts import ScoreCounts
 
 _DRAWS = 400
 _RANKS = 1000
@@ -142,20 +143,24 @@ def calibrate(
     n_src: int,
     n_tgt: int,
     probes: ProbeRows,
+    corpus: ScoreCounts | None = None,
     random_seed: int = 0,
 ) -> Calibration:
     """Estimate precision, recall and yield at every threshold from matches in corpora with probes in them.
 
     The matches are those of the corpora mined together with the probes, with no threshold applied; `n_src` and `n_tgt`
-    count all rows mined, probes included. The curve is about pairs of two corpus sentences only.
+    count all rows mined, probes included. Matches of two corpus sentences may also come as counts of their scores. The
+    curve is about pairs of two corpus sentences only.
     """
     evidence = gather(np.asarray(src_rows), np.asarray(tgt_rows), np.asarray(scores, np.float64), n_src, n_tgt, probes)
-    ordered = np.sort(evidence.corpus)[::-1]
+    if corpus is not None:
+        counted = ScoreCounts(corpus.values.astype(np.float64), corpus.counts)
+        evidence = evidence._replace(corpus=ScoreCounts.united([evidence.corpus, counted]))
     bins = histograms(evidence)
     draws = draw(bins, _DRAWS, random_seed)
     low, high = np.quantile(draws.true_pairs, [0.05, 0.95])
     return Calibration(
-        curve=_curve(ordered, bins, draws, random_seed),
+        curve=_curve(evidence.corpus, bins, draws, random_seed),
         true_pairs=float(np.median(draws.true_pairs)),
         interval=CredibleInterval(float(low), float(high)),
         domain_distance=bins.unlikeness,
@@ -165,29 +170,28 @@ def calibrate(
     )
 
 
-def by_rank(calibration: Calibration, scores: ArrayLike) -> Calibration:
+def by_rank(calibration: Calibration, scores: ScoreCounts) -> Calibration:
     """The same estimates for another score of the corpus pairs, one that ranks them at least as well.
 
     Of as many pairs at least as many are right then, so a precision is not promised in vain; how much better the other
     score is remains unknown.
     """
-    ordered = np.sort(np.asarray(scores, np.float64))[::-1]
     curve = calibration.curve
-    some = curve.kept <= len(ordered)
+    some = curve.kept <= scores.total
     within = CalibratedCurve._make(column[some] for column in curve)
-    return calibration._replace(curve=within._replace(threshold=ordered[within.kept - 1]))
+    return calibration._replace(curve=within._replace(threshold=scores.at(within.kept - 1).astype(np.float64)))
 
 
-def _curve(ordered: NDArray[np.float64], bins: Bins, draws: Draws, random_seed: int) -> CalibratedCurve:
+def _curve(corpus: ScoreCounts, bins: Bins, draws: Draws, random_seed: int) -> CalibratedCurve:
     """Estimates at a thousand ranks, and lines between them: all ranks times all draws would not fit in memory."""
-    if not len(ordered):
+    if not corpus.total:
         nothing = np.empty(0)
         return CalibratedCurve(nothing, nothing, nothing, nothing, nothing, np.empty(0, np.int64))
-    ranks = np.unique(np.linspace(0, len(ordered) - 1, _RANKS).astype(np.int64))
-    places, share = bins.place(ordered), draws.share(bins)
-    counts = np.zeros((len(ranks), share.shape[1]))
-    for column in range(share.shape[1]):
-        counts[:, column] = np.cumsum(places == column)[ranks]
+    ranks = np.unique(np.linspace(0, corpus.total - 1, _RANKS).astype(np.int64))
+    share = draws.share(bins)
+    in_bins = np.bincount(bins.place(corpus.values.astype(np.float64)), corpus.counts, share.shape[1])
+    above = in_bins[::-1].cumsum()[::-1] - in_bins
+    counts = np.clip((ranks + 1.0)[:, None] - above, 0, in_bins)  # the best fill the highest bins first
     kept = (ranks + 1.0)[:, None]
     true = counts @ share.T  # (ranks, draws)
     # The share is a chance, and how many of the pairs are right a draw by it.
@@ -195,11 +199,16 @@ def _curve(ordered: NDArray[np.float64], bins: Bins, draws: Draws, random_seed: 
     precision = np.median(true, axis=1) / kept[:, 0]
     low, high = np.quantile(np.clip((true + luck) / kept, 0, 1), [0.05, 0.95], axis=1)
     recall = np.median(np.minimum(true / np.maximum(draws.true_pairs, 1e-9), 1.0), axis=1)
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    last = corpus.kept - 1
     columns = (np.interp(last, ranks, column) for column in (precision, low, high, recall))
     estimated, lowest, highest, found = columns
     return CalibratedCurve(
-        ordered[last], estimated, np.minimum(lowest, estimated), np.maximum(highest, estimated), found, last + 1
+        corpus.values.astype(np.float64),
+        estimated,
+        np.minimum(lowest, estimated),
+        np.maximum(highest, estimated),
+        found,
+        last + 1,
     )
 
 
@@ -209,9 +218,10 @@ def _top_band(evidence: Evidence, bins: Bins, draws: Draws) -> TopBand:
         return TopBand(np.inf, 0, 0.0, False)
     threshold = float(np.quantile(evidence.full, _TOP))
     above, below = (evidence.full >= threshold).sum(), (evidence.full < threshold).sum()
-    rest = evidence.corpus[evidence.corpus < threshold]
-    true = float(np.median(draws.share(bins), axis=0)[bins.place(rest)].sum())
-    kept, expected = int((evidence.corpus >= threshold).sum()), float(true * above / below)
+    rest = evidence.corpus.values < threshold
+    shares = np.median(draws.share(bins), axis=0)[bins.place(evidence.corpus.values[rest].astype(np.float64))]
+    true = float((shares * evidence.corpus.counts[rest]).sum())
+    kept, expected = evidence.corpus.at_least(threshold), float(true * above / below)
     # Probes of another domain may score lower than true pairs of the corpora, and a few of them are few.
     most = _EXCESS * np.exp(bins.unlikeness) * true * (above + 2 * np.sqrt(above)) / below
     return TopBand(threshold, kept, expected, bool(kept > most + _LEAST_EXCESS))

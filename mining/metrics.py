@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mining.score_counts import ScoreCounts
+
 
 class PairMetrics(NamedTuple):
     """How a set of found pairs compares with a set of gold pairs."""
@@ -71,12 +73,18 @@ def pair_curve(found: ArrayLike, scores: ArrayLike, gold: ArrayLike) -> Curve:
 
 def label_curve(scores: ArrayLike, correct: ArrayLike, gold: int) -> Curve:
     """The curve of scores with a true/false label each; `gold` counts all true pairs, found or not."""
-    values, labels = _ranked(scores, correct)
-    # Equal scores are kept or dropped together, so only the last row of each run of ties is a point.
-    last = np.flatnonzero(np.append(values[1:] != values[:-1], True)) if len(values) else np.empty(0, np.int64)
-    hits = np.cumsum(labels, dtype=np.int64)[last]
-    kept = last.astype(np.int64) + 1
-    return Curve(values[last], _divide(hits, kept), _divide(hits, gold), _divide(2 * hits, kept + gold), kept)
+    values, labels = _labelled(scores, correct)
+    return counted_curve(ScoreCounts.of(values), ScoreCounts.of(values[labels]), gold)
+
+
+def counted_curve(scores: ScoreCounts, correct: ScoreCounts, gold: int) -> Curve:
+    """The curve of counted scores, and of those among them that are correct: equal ones are kept or dropped together.
+
+    `gold` counts all true pairs, found or not.
+    """
+    kept = scores.kept
+    hits = np.append(0, correct.kept)[np.searchsorted(-correct.values, -scores.values, side="right")]
+    return Curve(scores.values, _divide(hits, kept), _divide(hits, gold), _divide(2 * hits, kept + gold), kept)
 
 
 def best_point(curve: Curve) -> BestPoint:
@@ -142,7 +150,7 @@ def _columns(pairs: ArrayLike) -> tuple[NDArray, NDArray]:
     return array[:, 0], array[:, 1]
 
 
-def _ranked(scores: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray[np.bool_]]:
+def _labelled(scores: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray[np.bool_]]:
     values, flags = np.asarray(scores), np.asarray(labels, dtype=bool)
     if values.shape != flags.shape or values.ndim != 1:
         raise ValueError(f"scores {values.shape} and labels {flags.shape} must be two vectors of one length")
@@ -150,8 +158,7 @@ def _ranked(scores: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray[np.b
         values = values.astype(np.float64)
     if np.isnan(values).any():
         raise ValueError("scores contain NaN")
-    order = np.argsort(-values, kind="stable")
-    return values[order], flags[order]
+    return values, flags
 
 
 def _divide(numerator: ArrayLike, denominator: ArrayLike) -> NDArray[np.float64]:

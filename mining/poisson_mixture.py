@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mining.probes import Evidence, Sizes
+from mining.score_counts import ScoreCounts
 
 Floats = NDArray[np.float64]
 
@@ -72,23 +73,23 @@ class Draws(NamedTuple):
 
 def histograms(evidence: Evidence) -> Bins:
     """Count the evidence in bins from the bulk of the false matches to the best of the full probes."""
-    false = evidence.one_sided if len(evidence.one_sided) >= 10 else evidence.corpus
-    start = float(np.quantile(false, _START)) if len(false) else 0.0
+    false = ScoreCounts.of(evidence.one_sided) if len(evidence.one_sided) >= 10 else evidence.corpus
+    start = false.quantile(_START) if false.total else 0.0
     # A few extreme scores must not stretch the bins; they are outside, where the best bin stands for them.
-    tops = [np.quantile(scores, 0.98) for scores in (evidence.full, evidence.corpus) if len(scores)]
-    edges = np.linspace(start, max([*map(float, tops), start + 1e-6]), BINS + 1)
+    tops = [scores.quantile(0.98) for scores in (ScoreCounts.of(evidence.full), evidence.corpus) if scores.total]
+    edges = np.linspace(start, max([*tops, start + 1e-6]), BINS + 1)
 
     def count(scores: Floats) -> Floats:
         return np.histogram(scores, edges)[0].astype(np.float64)
 
     return Bins(
         edges=edges,
-        corpus=count(evidence.corpus),
+        corpus=evidence.corpus.histogram(edges).astype(np.float64),
         full=count(evidence.full),
         one_sided=count(evidence.one_sided),
         mismatched=float((evidence.mismatched >= start).sum()),
         unlikeness=unlikeness(evidence),
-        below=(int((evidence.full < start).sum()), int((evidence.corpus < start).sum())),
+        below=(int((evidence.full < start).sum()), evidence.corpus.total - evidence.corpus.at_least(start)),
         sizes=evidence.sizes,
     )
 

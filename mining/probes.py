@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mining.errors import InputError
+from mining.score_counts import ScoreCounts
 
 MIN_PROBES = 20
 FEWEST_PAIRS = 4 * MIN_PROBES  # half of them are planted in full, a quarter with either side alone
@@ -117,7 +118,7 @@ class Sizes(NamedTuple):
 class Evidence(NamedTuple):
     """The scores of each kind of match."""
 
-    corpus: NDArray[np.float64]
+    corpus: ScoreCounts
     full: NDArray[np.float64]  # pairs planted in full, matched with each other
     one_sided: NDArray[np.float64]  # one-sided probes matched with a corpus sentence
     mismatched: NDArray[np.float64]  # sentences of full pairs matched with a corpus sentence
@@ -133,25 +134,34 @@ def gather(
     lone_src, lone_tgt = np.asarray(probes.source_only, np.int64), np.asarray(probes.target_only, np.int64)
     if len(full) < MIN_PROBES or len(lone_src) + len(lone_tgt) < MIN_PROBES:
         raise InputError(f"a calibration needs {MIN_PROBES} pairs planted in full and as many one-sided ones, or more")
-    src_full, tgt_full = (_places(size, rows) for size, rows in ((n_src, full[:, 0]), (n_tgt, full[:, 1])))
-    src_lone, tgt_lone = _places(n_src, lone_src) >= 0, _places(n_tgt, lone_tgt) >= 0
+    src_full, tgt_full = (
+        _places(ids, size, rows) for ids, size, rows in ((src, n_src, full[:, 0]), (tgt, n_tgt, full[:, 1]))
+    )
+    src_lone, tgt_lone = _places(src, n_src, lone_src) >= 0, _places(tgt, n_tgt, lone_tgt) >= 0
     src_corpus, tgt_corpus = ~src_lone & (src_full < 0), ~tgt_lone & (tgt_full < 0)
-    own = (src_full[src] >= 0) & (src_full[src] == tgt_full[tgt])
+    own = (src_full >= 0) & (src_full == tgt_full)
     # A probe matched with another probe says nothing about corpus sentences, least of all when the domains differ.
-    one_corpus = src_corpus[src] != tgt_corpus[tgt]
+    one_corpus = src_corpus != tgt_corpus
     return Evidence(
-        corpus=scores[src_corpus[src] & tgt_corpus[tgt]],
+        corpus=ScoreCounts.of(scores[src_corpus & tgt_corpus]),
         full=scores[own],
-        one_sided=scores[one_corpus & (src_lone[src] | tgt_lone[tgt])],
-        mismatched=scores[one_corpus & ((src_full[src] >= 0) | (tgt_full[tgt] >= 0))],
-        among_probes=int((~src_corpus[src] & ~tgt_corpus[tgt] & ~own).sum()),
-        sizes=Sizes(int(src_corpus.sum()), int(tgt_corpus.sum()), len(full), len(lone_src), len(lone_tgt)),
+        one_sided=scores[one_corpus & (src_lone | tgt_lone)],
+        mismatched=scores[one_corpus & ((src_full >= 0) | (tgt_full >= 0))],
+        among_probes=int((~src_corpus & ~tgt_corpus & ~own).sum()),
+        sizes=Sizes(
+            src=n_src - len(full) - len(lone_src),
+            tgt=n_tgt - len(full) - len(lone_tgt),
+            full=len(full),
+            source_only=len(lone_src),
+            target_only=len(lone_tgt),
+        ),
     )
 
 
-def _places(size: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(ids: NDArray, size: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each id is among the planted rows, -1 where it is not."""
     if len(rows) and (rows.min() < 0 or rows.max() >= size):
         raise ValueError(f"a planted row is outside of the {size} rows mined")
-    places = np.full(size, -1, dtype=np.int64)
-    places[rows] = np.arange(len(rows))
-    return places
+    order = np.argsort(rows, kind="stable")
+    near = order[np.minimum(np.searchsorted(rows, ids, sorter=order), len(rows) - 1)] if len(rows) else None
+    return np.full(len(ids), -1, np.int64) if near is None else np.where(rows[near] == ids, near, -1)

@@ -66,15 +66,32 @@ def retrieve(graph: KnnGraph, retrieval: Retrieval = Retrieval.max, margin: Marg
     return proposed.take(greedy_matching(proposed.source, proposed.target, rows, columns))
 
 
-@nb.njit(cache=True)
 def greedy_matching(source: np.ndarray, target: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """Take edges in order whenever both ends are still free; returns the mask of those taken."""
-    source_taken = np.zeros(rows, np.bool_)
-    target_taken = np.zeros(columns, np.bool_)
+    return take_free(source, target, no_bits(rows), no_bits(columns))
+
+
+def no_bits(rows: int) -> np.ndarray:
+    """One bit for each row, none of them set."""
+    return np.zeros(-(-rows // 8), np.uint8)
+
+
+@nb.njit(cache=True)
+def take_free(
+    source: np.ndarray,  # (edges,) row numbers, best edge first
+    target: np.ndarray,
+    source_taken: np.ndarray,  # a bit for each row; those of taken edges are set
+    target_taken: np.ndarray,
+) -> np.ndarray:
+    """One stretch of a greedy matching, of which earlier ones have set bits; returns the mask of edges taken."""
     taken = np.zeros(len(source), np.bool_)
     for edge in range(len(source)):
-        if not source_taken[source[edge]] and not target_taken[target[edge]]:
-            source_taken[source[edge]] = target_taken[target[edge]] = taken[edge] = True
+        row, column = source[edge], target[edge]
+        row_bit, column_bit = np.uint8(1 << (row & 7)), np.uint8(1 << (column & 7))
+        if not source_taken[row >> 3] & row_bit and not target_taken[column >> 3] & column_bit:
+            source_taken[row >> 3] |= row_bit
+            target_taken[column >> 3] |= column_bit
+            taken[edge] = True
     return taken
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mining.errors import InputError
 from mining.metrics import Curve, best_point, pair_curve
 
-__all__ = ["Curve", "TunedThreshold", "fixed", "top_n", "tune_on_gold"]
+__all__ = ["Curve", "TunedThreshold", "fixed", "top_n", "tune_on_gold", "tuned"]
 
 
 class TunedThreshold(NamedTuple):
@@ -53,6 +53,10 @@ def tune_on_gold(pairs: ArrayLike, scores: ArrayLike, gold: ArrayLike) -> TunedT
     """
     if len(np.asarray(gold)) == 0:
         raise InputError("the gold pairs are empty; a threshold cannot be tuned on them")
-    curve = pair_curve(pairs, scores, gold)
+    return tuned(pair_curve(pairs, scores, gold))
+
+
+def tuned(curve: Curve) -> TunedThreshold:
+    """The threshold of a curve's best F1."""
     best = best_point(curve)
     return TunedThreshold(best.threshold, best.precision, best.recall, best.f1, best.kept, curve)

@@ -16,6 +16,7 @@ from mining.margin import Margin
 from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
 from mining.neighbours import KnnGraph
 from mining.retrieval import Edges, Retrieval, retrieve
+from mining.score_counts import ScoreCounts
 from mining.threshold import tune_on_gold
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
@@ -156,7 +157,7 @@ class Bucc(Benchmark):
         found = calibrated(source, test, self._planting(source, data, test), mine, self.k, self.random_seed)
         self._promised(test, self.main, mined[self.main], found, outcome)
         if RESCORED in mined:
-            transferred = by_rank(found, mined[RESCORED].edges.scores)
+            transferred = by_rank(found, ScoreCounts.of(mined[RESCORED].edges.scores))
             self._promised(test, RESCORED, mined[RESCORED], transferred, outcome)
 
     def _promised(self, test: Comparable, way: Way, mined: Mined, found: Calibration, outcome: Outcome) -> None:

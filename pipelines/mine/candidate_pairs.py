@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from mining.errors import InputError
@@ -12,7 +13,17 @@ from mining.retrieval import candidates
 from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset, open_dataset, side_roles
 from pipelines.mine.edges import Sides, as_edges, whole_graph
 from pipelines.mine.mine_plan import DIRECTION, graph_shards
-from pipelines.mine.pair_shards import TextRequest, assemble, cut_selection, fetch_texts, text_shards
+from pipelines.mine.spool import Spool
+from pipelines.mine.text_join import (
+    OutputPart,
+    Side,
+    TextRequest,
+    Texts,
+    assemble,
+    fetch_texts,
+    request_texts,
+    text_shards,
+)
 
 _BATCH = 1 << 15
 _CANDIDATE_BYTES = 200  # of an edge while both directions are joined and sorted
@@ -31,12 +42,20 @@ def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[p
     found = candidates(whole_graph(shards), margin)
     corpora = sentences[SOURCE][0], sentences[TARGET][0]
     edges = as_edges(found.take((found.source < corpora[0].rows) & (found.target < corpora[1].rows)))  # no probes
-    texts = text_shards(corpora[0]), text_shards(corpora[1])
-    for number in range(-(-len(edges) // _BATCH)):
-        parts = []
-        for item in cut_selection(edges, *texts, _BATCH, [number]):
-            parts += [part for _, part in (fetch_texts(item, _BATCH) if isinstance(item, TextRequest) else [item])]
-        yield assemble(parts)
+    yield from _with_texts(edges, text_shards(corpora[0]), text_shards(corpora[1]))
+
+
+def _with_texts(edges: np.ndarray, source: Texts, target: Texts) -> Iterator[pa.Table]:
+    """Tables of `_BATCH` edges; each file of sentences is read once."""
+    whole = OutputPart("edges", np.arange(len(edges)), edges)
+    with Spool[int, OutputPart]() as batches:
+        with Spool[tuple[Side, int], TextRequest]() as requests:
+            requests.add(request_texts(edges, whole.ranks, source, target))
+            for (side, key), asked in requests.groups():
+                texts = source if side == "src" else target
+                batches.add(fetch_texts(side, texts.of_key(key), asked, _BATCH))
+        for number, parts in batches.groups():
+            yield assemble([whole.within(number * _BATCH, (number + 1) * _BATCH), *parts])
 
 
 def _sentences(pairs: Dataset, side: str) -> list[Dataset]:

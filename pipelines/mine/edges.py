@@ -1,12 +1,15 @@
-"""Edges between sentences on their way to pairs: compact arrays, and the joins that neighbour lists need.
+"""Edges between sentences on their way to pairs: compact arrays, and the neighbour means that their scores need.
 
-Every join goes shard by shard through small scratch files (eight bytes a sentence for means), so that no worker
-holds more than one shard of each side, however large the corpora are.
+The means of a side are one file of eight bytes a sentence, which every worker maps; so no worker opens the files of all
+shards of the other side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,16 +17,18 @@ import numpy as np
 from mining.files import atomic_writer
 from mining.margin import Margin
 from mining.neighbours import KnnGraph, Neighbours, read_neighbours
-from mining.paths import exists, open_url
+from mining.paths import exists, local_path, open_url
 from mining.retrieval import BACKWARD, FORWARD, Edges, scored_edges
 from mining.top_k import MISSING
 from pipelines.datasets.contents import check_file
-from pipelines.datasets.work import Work
+from pipelines.datasets.work import Work, identity
 
 EDGE = np.dtype([("source", "<i8"), ("target", "<i8"), ("score", "<f4"), ("cosine", "<f4"), ("directions", "u1")])
 Direction = Literal["forward", "backward"]
+DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
 BIT: dict[Direction, int] = {"forward": FORWARD, "backward": BACKWARD}
+_MEAN = np.dtype("<f8")
 
 
 class GraphShard(NamedTuple):
@@ -56,6 +61,11 @@ class Sides(NamedTuple):
     def of(self, direction: Direction) -> list[GraphShard]:
         return self.forward if direction == "forward" else self.backward
 
+    def rows(self, direction: Direction) -> int:
+        """Ids of a side, missing ones included."""
+        shards = self.of(direction)
+        return shards[-1].end if shards else 0
+
 
 def whole_graph(sides: Sides) -> KnnGraph:
     """Both directions in memory."""
@@ -79,11 +89,6 @@ def as_edges(found: Edges) -> np.ndarray:
     return edges
 
 
-def shard_of(ids: np.ndarray, shards: Sequence[GraphShard]) -> np.ndarray:
-    """The number of the shard that holds each id."""
-    return np.searchsorted(np.array([shard.end for shard in shards]), ids, side="right")
-
-
 def write_means(work: Work, shard: GraphShard) -> GraphShard:
     """Mean cosine of the neighbours of each id of a shard, zero where the id is missing."""
     url = work.scratch("means", shard.name)
@@ -95,58 +100,72 @@ def write_means(work: Work, shard: GraphShard) -> GraphShard:
     return shard
 
 
-def write_proposals(work: Work, shard: GraphShard, sides: Sides, margin: Margin) -> GraphShard:
-    """The best edge of each row of a shard by margin, as `EDGE`s without directions."""
-    url = work.scratch("proposals", shard.name)
-    if exists(url):
-        return shard
+def join_means(work: Work, direction: Direction, sides: Sides) -> Direction:
+    """The means of all shards of a side in one file."""
+    url = _means_url(work, direction)
+    if not exists(url):
+        with atomic_writer(url) as stream:
+            for shard in sides.of(direction):
+                stream.write(read_array(work.scratch("means", shard.name)).astype(_MEAN).tobytes())
+    return direction
+
+
+def means_of(work: Work, direction: Direction) -> np.ndarray:
+    """The means of a side, mapped once a process."""
+    return _mapped(_means_url(work, direction), identity(work.request))
+
+
+@lru_cache(maxsize=2)
+def _mapped(url: str, request: str) -> np.ndarray:
+    local = local_path(url)
+    if local is not None:
+        return _map(local)
+    with tempfile.NamedTemporaryFile(prefix="twinlode-") as copy:  # the map outlives its name
+        with open_url(url) as stream:
+            shutil.copyfileobj(stream, copy, 16 << 20)
+        copy.flush()
+        return _map(copy.name)
+
+
+def _map(path: str) -> np.ndarray:
+    try:
+        return np.memmap(path, _MEAN, "r")
+    except ValueError:  # there is nothing in it
+        return np.empty(0, _MEAN)
+
+
+def _means_url(work: Work, direction: Direction) -> str:
+    return work.scratch("means", f"{direction}.f8")
+
+
+def propose(work: Work, shard: GraphShard, margin: Margin) -> np.ndarray:
+    """The best edge of each row of a shard by margin, with the bit of its direction."""
     ids, neighbours = shard.read()
     present = neighbours.ids != MISSING
     others = np.unique(neighbours.ids[present])  # in order, so that ties still go to the lowest id
     local = Neighbours(
         np.where(present, np.searchsorted(others, neighbours.ids), MISSING).astype(np.int64), neighbours.scores
     )
-    other_means = lookup(others, sides.of(OTHER[shard.direction]), lambda s: read_array(work.scratch("means", s.name)))
+    other_means = np.asarray(means_of(work, OTHER[shard.direction])[others])
     rows, places, scores, cosines = scored_edges(local, neighbours.means(), other_means, margin, best_only=True)
     own, other = ids[rows], others[places]
     edges = np.zeros(len(rows), EDGE)
     edges["source"], edges["target"] = (own, other) if shard.direction == "forward" else (other, own)
-    edges["score"], edges["cosine"] = scores, cosines
-    write_array(url, edges)
-    return shard
-
-
-def united(work: Work, shard: GraphShard, sides: Sides) -> np.ndarray:
-    """The proposals of a shard with the bit of the other direction where that end proposes the same edge."""
-    edges = read_array(work.scratch("proposals", shard.name))
-    own, other = ("source", "target") if shard.direction == "forward" else ("target", "source")
-
-    def choices(counterpart: GraphShard) -> np.ndarray:
-        proposals = read_array(work.scratch("proposals", counterpart.name))
-        chosen = np.full(counterpart.end - counterpart.first, MISSING, np.int64)
-        chosen[proposals[other] - counterpart.first] = proposals[own]
-        return chosen
-
-    mutual = lookup(edges[other], sides.of(OTHER[shard.direction]), choices) == edges[own]
-    edges["directions"] = BIT[shard.direction] | np.where(mutual, BIT[OTHER[shard.direction]], 0)
+    edges["score"], edges["cosine"], edges["directions"] = scores, cosines, BIT[shard.direction]
     return edges
-
-
-def lookup(ids: np.ndarray, shards: Sequence[GraphShard], values: Callable[[GraphShard], np.ndarray]) -> np.ndarray:
-    """The value of each id, from arrays that hold one shard each; one array is in memory at a time."""
-    numbers = shard_of(ids, shards)
-    found: np.ndarray | None = None
-    for number in np.unique(numbers).tolist():
-        part = values(shards[number])
-        found = np.zeros(len(ids), part.dtype) if found is None else found
-        chosen = numbers == number
-        found[chosen] = part[ids[chosen] - shards[number].first]
-    return np.zeros(len(ids)) if found is None else found
 
 
 def best_first(edges: np.ndarray) -> np.ndarray:
     """By score, ties by lowest source and then target: the order of the pairs, and of greedy matching."""
     return edges[np.lexsort((edges["target"], edges["source"], -edges["score"]))]
+
+
+def united(ordered: np.ndarray) -> np.ndarray:
+    """Edges in order, of which one that both of its ends propose becomes one with both bits: it scores the same."""
+    again = np.zeros(len(ordered), bool)
+    again[1:] = (ordered["source"][1:] == ordered["source"][:-1]) & (ordered["target"][1:] == ordered["target"][:-1])
+    ordered["directions"][:-1][again[1:]] |= ordered["directions"][1:][again[1:]]
+    return ordered[~again]
 
 
 def write_array(url: str, array: np.ndarray) -> None:

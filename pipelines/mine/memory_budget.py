@@ -9,15 +9,16 @@ from mining.knn import plan_cells
 from mining.threads import core_count
 from pipelines.datasets.manifest import Dataset
 
-_EDGE_BYTES = 200  # of greedy matching: measured at 20 million edges, and twice that for safety
-_PAIR_BYTES = 75  # of a matched pair when all are sorted: itself, its place and a copy
+_EDGE_BYTES = 200  # of sorting a band of edges: measured at 20 million, and twice that for safety
+_SCORE_BYTES = 75  # of each different score when a threshold is chosen
+_MOST_SCORES = 1 << 24  # float32 numbers from 0.5 to 2
 
 
 class MemoryShares(NamedTuple):
     """What stages that can work in pieces take at once."""
 
     duplicates_mb: int  # of finding duplicates, in each worker
-    edges: int  # that are matched by one worker; more are matched in rounds
+    edges: int  # that are sorted at once
     text: int  # bytes of the texts of pairs
 
 
@@ -33,12 +34,12 @@ def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Datas
 
 
 def require_pair_memory(budget: int, source: int, target: int) -> None:
-    """Refuse to sort more pairs of so many sentences than fit."""
-    pairs = min(source, target) * _PAIR_BYTES
-    if pairs > budget:
+    """Refuse to choose the threshold of more pairs of so many sentences than fit."""
+    needed = min(source, target, _MOST_SCORES) * _SCORE_BYTES
+    if needed > budget:
         raise InputError(
-            f"--memory {_mb(budget)}: sorting the pairs of {source:,} and {target:,} sentences takes up to "
-            f"{_mb(pairs)}; give that much"
+            f"--memory {_mb(budget)}: the scores of the pairs of {source:,} and {target:,} sentences take up to "
+            f"{_mb(needed)}; give that much"
         )
 
 

@@ -20,9 +20,9 @@ from pipelines.datasets.manifest import (
     side_roles,
 )
 from pipelines.datasets.work import Work, begin
-from pipelines.mine.edges import Direction, GraphShard, Sides
+from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, Sides
 from pipelines.mine.mine_settings import MineSettings
-from pipelines.mine.pair_shards import TextShard, text_shards
+from pipelines.mine.text_join import Texts, text_shards
 
 VERSION = "3"  # to be raised with every change of the code that changes pairs
 DIRECTION: dict[str, Direction] = {SOURCE: "forward", TARGET: "backward"}
@@ -49,13 +49,22 @@ class MinePlan:
     work: Work
     complete: bool
     sides: Sides
-    source_texts: tuple[TextShard, ...]
-    target_texts: tuple[TextShard, ...]
+    source_texts: Texts
+    target_texts: Texts
     languages: tuple[str | None, str | None]
 
     @property
     def graph_shards(self) -> list[GraphShard]:
         return [*self.sides.forward, *self.sides.backward]
+
+    @property
+    def lowest(self) -> float | None:
+        """A fixed threshold below which edges need not be matched, since greedy matching of the others is the same.
+
+        Where they fit at once, they are matched all the same, and the curve of scores tells of them.
+        """
+        rows = sum(self.sides.rows(direction) for direction in DIRECTIONS)
+        return self.settings.threshold.at_least if rows > self.settings.edges_at_once else None
 
 
 def open_corpora(settings: MineSettings) -> Corpora:
@@ -94,7 +103,7 @@ def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
             "source": True,
             "target": True,
             "out": True,
-            "one_worker_edges": True,
+            "edges_at_once": True,
             "text_memory": True,
         }
         | {"threshold": {"gold"}, "rescore": {"encoder", "classifier"}},  # whose content decides, not their place
@@ -120,8 +129,8 @@ def make_plan(settings: MineSettings) -> MinePlan:
         Work(work.url, work.manifest.request) if isinstance(work, Dataset) else work,
         complete,
         Sides(*(graph_shards(corpora.graph, DIRECTION[side], datasets) for side, datasets in corpora.sides)),
-        tuple(text_shards(corpora.source[0])),
-        tuple(text_shards(corpora.target[0])),
+        text_shards(corpora.source[0]),
+        text_shards(corpora.target[0]),
         (_language(corpora.source[0]), _language(corpora.target[0])),
     )
 

@@ -16,7 +16,7 @@ from pipelines.embed.embed_settings import default_encoder
 from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
 
-ONE_WORKER_EDGES = 20_000_000
+EDGES_AT_ONCE = 20_000_000
 ONE_WORKER_TEXT = 1 << 30
 
 
@@ -69,7 +69,7 @@ class RescoreSettings(BaseModel):
 class MineSettings(BaseModel):
     """Which graph and sentences, and how pairs are chosen.
 
-    Everything but `one_worker_edges` and `text_memory` decides the result.
+    Everything but `edges_at_once` and `text_memory` decides the result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -84,7 +84,7 @@ class MineSettings(BaseModel):
     filters: FilterSettings = FilterSettings()
     rescore: RescoreSettings | None = None
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
-    one_worker_edges: int = Field(default=ONE_WORKER_EDGES, ge=0, description="more edges are matched in rounds")
+    edges_at_once: int = Field(default=EDGES_AT_ONCE, ge=1, description="edges that one process sorts at once")
     text_memory: int = Field(default=ONE_WORKER_TEXT, ge=0, description="bytes of text that one process holds at once")
 
     @model_validator(mode="after")

@@ -91,6 +91,6 @@ def mine_settings(
         filters=settings.filters,
         rescore=rescore,
         rows_per_shard=settings.rows_per_shard,
-        one_worker_edges=shares.edges,
+        edges_at_once=shares.edges,
         text_memory=shares.text,
     )

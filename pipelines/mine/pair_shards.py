@@ -1,13 +1,9 @@
-"""Shards of pairs: texts joined to edges by a shuffle, filtered, and written best first.
-
-Each sentence shard is read once and sends the texts of its pairs to the output shards that they belong to.
-"""
+"""Shards of pairs: edges with their texts, filtered, and written best first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,39 +17,9 @@ from mining.files import atomic_writer
 from mining.filters import FilterSettings, RepeatedTargetFilter, apply_filters
 from mining.pairs import conform
 from mining.paths import open_url
-from mining.retrieval import DIRECTION_NAMES
 from pipelines.datasets.manifest import Counters, Dataset, Shard, join, read_model, write_model
-from pipelines.datasets.sentences import ALSO, read_shard
 from pipelines.datasets.work import Work, new_name
-
-Side = Literal["src", "tgt"]
-_SENTENCE_BYTES = 60  # of its line, source, ranks and scores
-
-
-class TextShard(NamedTuple):
-    """A file of sentences; their ids are those from `first` on."""
-
-    url: str
-    checksum: str
-    first: int
-    rows: int
-
-
-class TextRequest(NamedTuple):
-    """Sentences of one shard that are in pairs: `ranks` are the places of the pairs, best first."""
-
-    side: Side
-    shard: TextShard
-    ranks: np.ndarray
-    ids: np.ndarray
-
-
-class OutputPart(NamedTuple):
-    """Edges, or texts of one side, of one output shard."""
-
-    kind: Literal["edges", "src", "tgt"]
-    ranks: np.ndarray
-    rows: np.ndarray | pa.Table
+from pipelines.mine.text_join import OutputPart, assemble
 
 
 class Filtered(BaseModel):
@@ -77,57 +43,6 @@ def missing_outputs(work: Work, pairs: int, rows_per_shard: int) -> list[int]:
     return [number for number in shards if read_model(_note_url(work, number), Filtered) is None]
 
 
-def cut_selection(
-    edges: np.ndarray,
-    source: Sequence[TextShard],
-    target: Sequence[TextShard],
-    rows_per_shard: int,
-    missing: Sequence[int],
-) -> Iterator[TextRequest | tuple[int, OutputPart]]:
-    """Requests for the texts, and the edges themselves, of some output shards."""
-    ranks = np.arange(len(edges))
-    for number in missing:
-        part = slice(number * rows_per_shard, (number + 1) * rows_per_shard)
-        yield number, OutputPart("edges", ranks[part], edges[part])
-    wanted = np.isin(ranks // rows_per_shard, missing)
-    sides: list[tuple[Side, str, Sequence[TextShard]]] = [("src", "source", source), ("tgt", "target", target)]
-    for side, end, texts in sides:
-        for shard in texts:
-            chosen = wanted & (edges[end] >= shard.first) & (edges[end] < shard.first + shard.rows)
-            if chosen.any():
-                yield TextRequest(side, shard, ranks[chosen], edges[end][chosen])
-
-
-def text_shards(dataset: Dataset) -> list[TextShard]:
-    """The shards of a corpus, whose ids count from 0."""
-    firsts = np.cumsum([0, *(shard.rows for shard in dataset.shards)]).tolist()
-    return [
-        TextShard(dataset.place(shard), shard.checksum, first, shard.rows)
-        for shard, first in zip(dataset.shards, firsts, strict=False)
-    ]
-
-
-def mean_text_bytes(texts: Sequence[TextShard]) -> float:
-    """What a sentence takes in memory with what is known of it, by the first shard."""
-    if not texts or not texts[0].rows:
-        return 0.0
-    with open_url(texts[0].url) as stream:
-        about = pq.read_metadata(stream)
-    groups = [about.row_group(number) for number in range(about.num_row_groups)]
-    return _SENTENCE_BYTES + sum(group.total_byte_size for group in groups) / texts[0].rows
-
-
-def fetch_texts(request: TextRequest, rows_per_shard: int) -> Iterator[tuple[int, OutputPart]]:
-    """The texts of a request, by output shard."""
-    table = read_shard(request.shard.url, ["source", "line", "text", ALSO.name], request.shard.checksum)
-    table = table.set_column(0, "source", table["source"].cast(pa.string()))
-    numbers = request.ranks // rows_per_shard
-    for number in np.unique(numbers).tolist():
-        chosen = numbers == number
-        rows = table.take(pa.array(request.ids[chosen] - request.shard.first))
-        yield number, OutputPart(request.side, request.ranks[chosen], rows)
-
-
 def filter_shard(
     work: Work,
     number: int,
@@ -148,24 +63,6 @@ def filter_shard(
     note = Filtered(number=number, rows=len(table))
     write_model(_note_url(work, number), note)
     return note
-
-
-def assemble(parts: Sequence[OutputPart]) -> pa.Table:
-    """The pairs table of an output shard, best first."""
-    edges = next(part.rows for part in parts if part.kind == "edges")
-    columns: dict[str, pa.Array] = {
-        "src_id": pa.array(edges["source"].astype(np.uint64)),
-        "tgt_id": pa.array(edges["target"].astype(np.uint64)),
-        "score": pa.array(edges["score"]),
-        "cosine": pa.array(edges["cosine"]),
-        "directions": pa.array(DIRECTION_NAMES[edges["directions"]].tolist(), pa.string()),
-    }
-    for side in ("src", "tgt"):
-        of_side = [part for part in parts if part.kind == side]
-        order = pa.array(np.argsort(np.concatenate([part.ranks for part in of_side])))
-        rows = pa.concat_tables([part.rows for part in of_side]).take(order).combine_chunks()
-        columns |= {f"{side}_{name}": rows[name] for name in rows.column_names}
-    return pa.table(columns)
 
 
 def repeated_targets(work: Work, notes: Sequence[Filtered], most: int) -> list[np.ndarray]:

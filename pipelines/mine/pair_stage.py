@@ -1,44 +1,72 @@
 """The fourth stage: a graph in, pairs out: margin, matching, threshold, filters, and bounded shards of pairs.
 
 `mine` runs its steps in this process, or `pair_transform.Mine` on more of them. What is finished is on disk at each
-step (means, proposals, the selection, filtered shards, pair shards), so a rerun continues there. Sorting and
-thresholding is for one worker: 25 bytes a pair; everything else is spread by shard.
+step (means, proposals, matched bands, filtered shards, pair shards), so a rerun continues there. No worker holds what
+grows with the corpus, but for a bit a sentence while bands are matched, and the different scores that there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from mining.paths import exists
 from mining.retrieval import Retrieval
+from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Counters, Dataset, Shard, open_dataset, read_model
 from pipelines.datasets.work import Work, is_complete
-from pipelines.mine.edges import EDGE, GraphShard, best_first, read_array, united, write_means, write_proposals
-from pipelines.mine.matching import greedy
+from pipelines.mine import edges as scored
+from pipelines.mine.edges import (
+    DIRECTIONS,
+    EDGE,
+    GraphShard,
+    join_means,
+    read_array,
+    write_array,
+    write_means,
+)
 from pipelines.mine.mine_plan import MinePlan, make_plan, start
 from pipelines.mine.mine_settings import MineSettings
-from pipelines.mine.pair_shards import (
-    Filtered,
-    OutputPart,
-    TextRequest,
-    cut_selection,
-    fetch_texts,
-    filter_shard,
-    mean_text_bytes,
-    missing_outputs,
-    repeated_targets,
-    write_pair_shard,
+from pipelines.mine.pair_shards import Filtered, filter_shard, missing_outputs, repeated_targets, write_pair_shard
+from pipelines.mine.score_bands import (
+    Bands,
+    Matching,
+    coarse,
+    match_bands,
+    matched_edges,
+    matching_of,
+    sort_band,
 )
-from pipelines.mine.thresholding import Selected, select, selection_url
+from pipelines.mine.spool import Spool
+from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
+from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_planted, select, selection_url
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 if TYPE_CHECKING:
     import apache_beam as beam
+
+TextKey = tuple[Side, int]
+
+
+class Chosen(NamedTuple):
+    """What the threshold keeps, and how it goes to output shards."""
+
+    selected: Selected
+    starts: tuple[int, ...]  # the rank of the first corpus pair of each band
+    missing: tuple[int, ...]  # output shards that are not filtered yet
+    ranks_a_group: int
+
+
+class Cut(NamedTuple):
+    """A band on its way to output shards."""
+
+    edges: list[tuple[int, OutputPart]]
+    requests: list[tuple[TextKey, TextRequest]]
 
 
 def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
@@ -47,124 +75,184 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
     if isinstance(work, Dataset):
         return work
     graph = open_dataset(settings.graph, "graph")
-    rounds = graph.rows > settings.one_worker_edges
     with work.alone():
         run(
-            partial(_transform, settings, rounds, graph.shards),
+            partial(_transform, settings, graph.shards),
             runner or RunnerSettings(),
             workers=1,
             watch=None if quiet else _watch(work),
-            here=None if rounds else partial(_mine_here, settings),
+            here=partial(_mine_here, settings),
         )
     return open_dataset(settings.out, "pairs")
 
 
-def _transform(settings: MineSettings, rounds: bool, graph: list[Shard]) -> beam.PTransform:
+def _transform(settings: MineSettings, graph: list[Shard]) -> beam.PTransform:
     from pipelines.mine.pair_transform import Mine, MineAll
 
-    return MineAll(Mine(settings, rounds), graph)
+    return MineAll(Mine(settings), graph)
 
 
 def _mine_here(settings: MineSettings) -> None:
     """What `Mine` does, in this process."""
     plan = make_plan(settings)
+    matching = _match_here(plan)
+    gold = gold_of(plan)
+    chosen = choose([survey(number, plan, gold) for number in range(len(matching.rows))], plan, gold)
+    filtered = _filter_here(plan, chosen)
+    complete([write(item, plan) for item in outputs(filtered, plan, chosen.selected)], plan)
+
+
+def _match_here(plan: MinePlan) -> Matching:
     shards = shards_to_score(plan)
-    for step in (means, propose):
+    for shard in shards:
+        means(shard, plan)
+    for direction in DIRECTIONS if shards else ():
+        join_means(plan.work, direction, plan.sides)
+    counts = ScoreCounts.united([propose(shard, plan) for shard in shards])
+    bands = cut_bands(counts, plan)
+    with Spool[int, np.ndarray](plan.work) as spool:
         for shard in shards:
-            step(shard, plan)
-    proposed = (edges for shard in shards for edges in retrieved(shard, plan))
-    selected = threshold(plan, proposed, settings.retrieval != Retrieval.max)
-    filtered = [done for group in _output_groups(selected, plan) for done in _filter_group(selected, plan, group)]
-    complete([write(item, plan) for item in outputs(filtered, plan, selected)], plan)
+            spool.add(spread(shard, plan, bands))
+        numbers = [sort(item, plan) for item in spool.groups()]
+    return match(numbers, plan)
 
 
-def _output_groups(selected: Selected, plan: MinePlan) -> list[list[int]]:
-    """The output shards that are missing, as many at a time as their texts fit in memory."""
-    if plan.complete:
-        return []
-    rows = plan.settings.rows_per_shard
-    pair_bytes = 2 * sum(mean_text_bytes(texts) for texts in (plan.source_texts, plan.target_texts))
-    at_once = max(1, int(plan.settings.text_memory // (rows * max(pair_bytes, 1))))
-    missing = missing_outputs(plan.work, selected.kept, rows)
-    return [missing[first : first + at_once] for first in range(0, len(missing), at_once)]
-
-
-def _filter_group(selected: Selected, plan: MinePlan, group: Sequence[int]) -> list[Filtered]:
-    by_output: dict[int, list[OutputPart]] = {}
-    for item in cut(selected, plan, group):
-        for number, part in fetch(item, plan) if isinstance(item, TextRequest) else [item]:
-            by_output.setdefault(number, []).append(part)
-    return [filter_output(item, plan) for item in sorted(by_output.items())]
+def _filter_here(plan: MinePlan, chosen: Chosen) -> list[Filtered]:
+    """Texts come to their pairs through two spools: by sentence shard, and back by group of output shards."""
+    with Spool[int, OutputPart](plan.work) as by_group:
+        with Spool[TextKey, TextRequest](plan.work) as by_text:
+            for number in range(len(chosen.starts)):
+                edges, requests = cut(number, plan, chosen)
+                by_group.add(edges)
+                by_text.add(requests)
+            for asked in by_text.groups():
+                by_group.add(fetch(asked, plan, chosen))
+        return [done for group in by_group.groups() for done in filter_group(group, plan)]
 
 
 def shards_to_score(plan: MinePlan) -> list[GraphShard]:
-    done = plan.complete or read_model(selection_url(plan.work), Selected) is not None
-    return [] if done else plan.graph_shards
+    return [] if plan.complete or matching_of(plan.work) is not None else plan.graph_shards
 
 
 def means(shard: GraphShard, plan: MinePlan) -> GraphShard:
     return write_means(plan.work, shard)
 
 
-def propose(shard: GraphShard, plan: MinePlan) -> GraphShard:
-    if plan.settings.rescore is not None:  # every candidate is scored, by one worker
-        return shard
-    return write_proposals(plan.work, shard, plan.sides, plan.settings.margin)
+def propose(shard: GraphShard, plan: MinePlan) -> ScoreCounts:
+    """Write the edges that a shard puts to the matching; their coarse scores."""
+    url = plan.work.scratch("proposals", shard.name)
+    if not exists(url):
+        edges = _proposed(shard, plan)
+        write_array(url, edges if plan.lowest is None else edges[edges["score"] >= plan.lowest])
+    return ScoreCounts.of(coarse(read_array(url)["score"]))
 
 
-def retrieved(shard: GraphShard, plan: MinePlan) -> Iterator[np.ndarray]:
-    """The edges of a shard that the kind of retrieval keeps or puts to the matching; each edge comes from one shard."""
-    if plan.settings.rescore is not None:
-        if shard == plan.graph_shards[0]:
-            from pipelines.mine.rescored_graph import rescored_edges
+def _proposed(shard: GraphShard, plan: MinePlan) -> np.ndarray:
+    if plan.settings.rescore is None:
+        return scored.propose(plan.work, shard, plan.settings.margin)
+    if shard != plan.graph_shards[0]:
+        return np.zeros(0, EDGE)
+    from pipelines.mine.rescored_graph import rescored_edges
 
-            yield rescored_edges(plan)
-        return
-    retrieval = plan.settings.retrieval
-    wanted = {Retrieval.forward: "forward", Retrieval.backward: "backward", Retrieval.intersect: "forward"}
-    if shard.direction != wanted.get(retrieval, shard.direction):
-        return
-    edges = united(plan.work, shard, plan.sides)
-    if retrieval == Retrieval.intersect:
-        yield edges[edges["directions"] == 3]
-    elif retrieval == Retrieval.max and shard.direction == "backward":
-        yield edges[edges["directions"] != 3]  # the others come from the forward side
-    else:
-        yield edges
+    return rescored_edges(plan)  # every candidate is scored, by one worker
 
 
-def threshold(plan: MinePlan, chosen: Iterable[np.ndarray], matched: bool) -> Selected:
-    if plan.complete:
-        return Selected(rows=0, kept=0, threshold=0.0)
-    done = read_model(selection_url(plan.work), Selected)
-    if done is not None:
-        return done
-    edges = np.concatenate([np.zeros(0, EDGE), *chosen])
-    edges = best_first(edges) if matched else greedy(edges)
+def cut_bands(counts: ScoreCounts, plan: MinePlan) -> Bands:
+    return Bands.cut(counts, plan.settings.edges_at_once)
+
+
+def spread(shard: GraphShard, plan: MinePlan, bands: Bands) -> Iterator[tuple[int, np.ndarray]]:
+    """The edges of a shard by band."""
+    return bands.split(read_array(plan.work.scratch("proposals", shard.name)))
+
+
+def sort(item: tuple[int, Iterable[np.ndarray]], plan: MinePlan) -> int:
+    return sort_band(plan.work, *item, plan.settings.retrieval)
+
+
+def match(numbers: Iterable[int], plan: MinePlan) -> Matching:
+    return Matching(rows=[]) if plan.complete else match_bands(plan.work, numbers, plan.sides, plan.settings.retrieval)
+
+
+def gold_of(plan: MinePlan) -> np.ndarray:
+    """The gold pairs as ids, where the threshold is tuned on some."""
     settings = plan.settings
-    rescored = settings.rescore is not None
-    return select(plan.work, edges, settings.source, settings.target, settings.threshold, rescored=rescored)
+    gold = settings.threshold.gold
+    done = plan.complete or read_model(selection_url(plan.work), Selected) is not None
+    return NO_GOLD if gold is None or done else gold_ids(gold, settings.source[0], settings.target[0])
 
 
-def cut(
-    selected: Selected, plan: MinePlan, wanted: Sequence[int] | None = None
-) -> Iterator[TextRequest | tuple[int, OutputPart]]:
-    """Which sentence shard owes which texts to which output shard, for the output shards that are not there."""
+def survey(number: int, plan: MinePlan, gold: np.ndarray) -> tuple[int, Matched]:
+    """What the threshold needs to know of a band."""
+    return number, Matched.of(matched_edges(plan.work, number), _corpora(plan), gold)
+
+
+def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndarray) -> Chosen:
+    """The threshold."""
     if plan.complete:
-        return
-    edges = read_array(plan.work.scratch("selected.npy"))
+        return Chosen(Selected(rows=0, kept=0, threshold=0.0), (), (), 1)
+    bands = [found for _, found in sorted(surveys, key=lambda survey: survey[0])]
+    settings = plan.settings
+    selected = read_model(selection_url(plan.work), Selected) or select(
+        plan.work,
+        Matched.united(bands),
+        gold,
+        settings.source,
+        settings.target,
+        settings.threshold,
+        rescored=settings.rescore is not None,
+    )
+    starts = np.cumsum([0, *(band.scores.total for band in bands)])[:-1]
+    missing = missing_outputs(plan.work, selected.kept, settings.rows_per_shard)
+    return Chosen(selected, tuple(starts.tolist()), tuple(missing), _ranks_a_group(plan))
+
+
+def _ranks_a_group(plan: MinePlan) -> int:
+    """Pairs of as many output shards as their texts fit in memory together."""
     rows = plan.settings.rows_per_shard
-    outputs = missing_outputs(plan.work, len(edges), rows) if wanted is None else wanted
-    yield from cut_selection(edges, plan.source_texts, plan.target_texts, rows, outputs)
+    pair_bytes = mean_text_bytes(plan.source_texts) + mean_text_bytes(plan.target_texts)
+    return rows * max(1, int(plan.settings.text_memory // (rows * max(2 * pair_bytes, 1))))
 
 
-def fetch(request: TextRequest, plan: MinePlan) -> Iterator[tuple[int, OutputPart]]:
-    return fetch_texts(request, plan.settings.rows_per_shard)
+def cut(number: int, plan: MinePlan, chosen: Chosen) -> Cut:
+    """The edges of a band by group of output shards, and which texts they want; of shards that are not there."""
+    first, kept = chosen.starts[number], chosen.selected.kept
+    if first >= kept or not chosen.missing:
+        return Cut([], [])
+    edges = matched_edges(plan.work, number)
+    edges = edges[~is_planted(edges, _corpora(plan))][: kept - first]
+    ranks = np.arange(first, first + len(edges))
+    wanted = np.isin(ranks // plan.settings.rows_per_shard, chosen.missing)
+    whole = OutputPart("edges", ranks[wanted], edges[wanted])
+    size = chosen.ranks_a_group
+    parts = [
+        (group, whole.within(group * size, (group + 1) * size)) for group in np.unique(whole.ranks // size).tolist()
+    ]
+    return Cut(parts, list(request_texts(whole.rows, whole.ranks, plan.source_texts, plan.target_texts)))
 
 
-def filter_output(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Filtered:
-    number, parts = item
-    return filter_shard(plan.work, number, list(parts), plan.settings.filters, *plan.languages)
+def fetch(
+    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, chosen: Chosen
+) -> Iterator[tuple[int, OutputPart]]:
+    """The texts that were asked of a key of sentence shards, by group of output shards."""
+    (side, key), requests = item
+    texts = plan.source_texts if side == "src" else plan.target_texts
+    return fetch_texts(side, texts.of_key(key), list(requests), chosen.ranks_a_group)
+
+
+def filter_group(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Iterator[Filtered]:
+    """The output shards of a group."""
+    parts = list(item[1])
+    rows = plan.settings.rows_per_shard
+    ranks = np.concatenate([part.ranks for part in parts if part.kind == "edges"])
+    for number in np.unique(ranks // rows).tolist():
+        own = [part.within(number * rows, (number + 1) * rows) for part in parts]
+        own = [part for part in own if len(part.ranks)]
+        yield filter_shard(plan.work, number, own, plan.settings.filters, *plan.languages)
+
+
+def _corpora(plan: MinePlan) -> tuple[int, int]:
+    return plan.source_texts.rows, plan.target_texts.rows
 
 
 def outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> Iterator[tuple[Filtered, np.ndarray]]:

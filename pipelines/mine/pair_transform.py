@@ -8,30 +8,36 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
 
-from mining.retrieval import Retrieval
+from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Shard
-from pipelines.mine.edges import GraphShard
-from pipelines.mine.match_rounds import Match
+from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, join_means
 from pipelines.mine.mine_plan import MinePlan, make_plan
 from pipelines.mine.mine_settings import MineSettings
-from pipelines.mine.pair_shards import Filtered, TextRequest
+from pipelines.mine.pair_shards import Filtered
 from pipelines.mine.pair_stage import (
+    Chosen,
+    choose,
     complete,
     cut,
+    cut_bands,
     fetch,
-    filter_output,
+    filter_group,
+    gold_of,
+    match,
     means,
     outputs,
     propose,
-    retrieved,
     shards_to_score,
-    threshold,
+    sort,
+    spread,
+    survey,
     write,
 )
-from pipelines.mine.thresholding import Selected
+from pipelines.mine.score_bands import Bands, Matching
 
 NAMESPACE = "twinlode.mine"
 Resolve = Callable[[MineSettings], MineSettings]
+REQUESTS, EDGES = "requests", "edges"
 
 
 class Mine(beam.PTransform):
@@ -42,32 +48,38 @@ class Mine(beam.PTransform):
         settings = MineSettings(graph="work/graph", source=["work/en"], target=["work/de"], out="work/pairs")
         pairs = graph_shards | Mine(settings)
 
-    With `max` and `intersect` no sentence is in two pairs. `max` is matched in rounds spread over workers; give
-    `rounds=False` for a graph that is known to be small enough for one worker. `resolve` completes the settings when
-    the graph is there, where what is asked for depends on it.
+    With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the graph is there,
+    where what is asked for depends on it.
     """
 
-    def __init__(self, settings: MineSettings, rounds: bool = True, resolve: Resolve | None = None) -> None:
+    def __init__(self, settings: MineSettings, resolve: Resolve | None = None) -> None:
         super().__init__()
-        self.settings, self.rounds, self.resolve = settings, rounds, resolve
+        self.settings, self.resolve = settings, resolve
 
     def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
         plan = ready | "Plan" >> beam.Map(_make_plan, self.settings, self.resolve).with_output_types(MinePlan)
         known = beam.pvalue.AsSingleton(plan)
-        selected = plan | "Select" >> SelectPairs(self.settings, self.rounds)
-        requests = selected | "Cut" >> beam.FlatMap(_cut, known).with_outputs("parts", main="requests")
-        texts = requests["requests"] | "SpreadTexts" >> beam.Reshuffle() | "Texts" >> beam.FlatMap(fetch, known)
+        bands = (
+            plan
+            | "Match" >> MatchEdges()
+            | "Bands" >> beam.FlatMap(_numbers).with_output_types(int)
+            | "SpreadBands" >> beam.Reshuffle()
+        )
+        chosen = plan | "Choose" >> ChooseThreshold(bands)
+        decided = beam.pvalue.AsSingleton(chosen)
+        parts = bands | "Cut" >> beam.FlatMap(_cut, known, decided).with_outputs(EDGES, main=REQUESTS)
+        texts = parts[REQUESTS] | "ByText" >> beam.GroupByKey() | "Texts" >> beam.FlatMap(fetch, known, decided)
         filtered = (
-            (texts, requests["parts"])
+            (texts, parts[EDGES])
             | "TextsAndEdges" >> beam.Flatten()
             | "ByOutput" >> beam.GroupByKey()
-            | "Filter" >> beam.Map(filter_output, known).with_output_types(Filtered)
+            | "Filter" >> beam.FlatMap(filter_group, known).with_output_types(Filtered)
             | "AllFiltered" >> beam.combiners.ToList()
         )
         return (
             filtered
-            | "Outputs" >> beam.FlatMap(outputs, known, beam.pvalue.AsSingleton(selected))
+            | "Outputs" >> beam.FlatMap(_outputs, known, decided)
             | "SpreadOutputs" >> beam.Reshuffle()
             | "Write" >> beam.Map(_write, known).with_output_types(Shard)
             | "AllPairs" >> beam.combiners.ToList()
@@ -75,46 +87,58 @@ class Mine(beam.PTransform):
         )
 
 
-class SelectPairs(beam.PTransform):
-    """The pairs above the threshold, best first, in one scratch file; gives its `Selected`."""
+class MatchEdges(beam.PTransform):
+    """A plan to its `Matching`: edges are scored by shard, sorted by band of scores, and matched by one worker, which
+    holds one band at a time."""
 
-    def __init__(self, settings: MineSettings, rounds: bool) -> None:
-        super().__init__()
-        self.settings, self.rounds = settings, rounds
-
-    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Selected]:
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Matching]:
         known = beam.pvalue.AsSingleton(plan)
-        proposed = (
+        shards = (
             plan
             | "Shards" >> beam.FlatMap(shards_to_score).with_output_types(GraphShard)
             | "Spread" >> beam.Reshuffle()
+        )
+        joined = (
+            shards
             | "Means" >> beam.Map(means, known).with_output_types(GraphShard)
-            | "AfterMeans" >> Barrier()
-            | "Propose" >> beam.Map(propose, known).with_output_types(GraphShard)
-            | "AfterProposals" >> Barrier()
-            | "Unite" >> beam.FlatMap(retrieved, known)
+            | "AllMeans" >> beam.combiners.Count.Globally()
+            | "Sides" >> beam.FlatMap(_directions).with_output_types(str)
+            | "SpreadSides" >> beam.Reshuffle()
+            | "JoinMeans" >> beam.Map(_join_means, known)
+            | "Joined" >> beam.combiners.Count.Globally()
         )
-        matched = self.settings.retrieval != Retrieval.max
-        if self.rounds and not matched:
-            proposed, matched = proposed | "Match" >> Match(self.settings.one_worker_edges), True
-        chosen = beam.pvalue.AsIter(proposed)
-        return plan | "Threshold" >> beam.Map(threshold, chosen, matched).with_output_types(Selected)
-
-
-class Barrier(beam.PTransform):
-    """Every element, when all of them are there."""
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        proposed = (
+            shards
+            | "Propose" >> beam.Map(_propose, known, beam.pvalue.AsSingleton(joined))
+            | "Scores" >> beam.CombineGlobally(ScoreCounts.united)
+            | "CutBands" >> beam.Map(cut_bands, known).with_output_types(Bands)
+        )
         return (
-            elements
-            | "All" >> beam.combiners.ToList()
-            | "Each" >> beam.FlatMap(_each).with_output_types(elements.element_type)
-            | "Spread" >> beam.Reshuffle()
+            shards
+            | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(proposed))
+            | "ByBand" >> beam.GroupByKey()
+            | "Sort" >> beam.Map(sort, known)
+            | "Sorted" >> beam.combiners.ToList()
+            | "MatchBands" >> beam.Map(match, known).with_output_types(Matching)
         )
 
 
-def _each(elements: list) -> list:
-    return elements
+class ChooseThreshold(beam.PTransform):
+    """A plan to what is `Chosen` of its matched bands."""
+
+    def __init__(self, bands: beam.PCollection[int]) -> None:
+        super().__init__()
+        self.bands = bands
+
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Chosen]:
+        known = beam.pvalue.AsSingleton(plan)
+        gold = beam.pvalue.AsSingleton(plan | "Gold" >> beam.Map(gold_of))
+        return (
+            self.bands
+            | "Survey" >> beam.Map(survey, known, gold)
+            | "AllBands" >> beam.combiners.ToList()
+            | "Threshold" >> beam.Map(choose, known, gold).with_output_types(Chosen)
+        )
 
 
 class MineAll(beam.PTransform):
@@ -132,9 +156,31 @@ def _make_plan(ready: int, settings: MineSettings, resolve: Resolve | None) -> M
     return make_plan(resolve(settings) if resolve else settings)
 
 
-def _cut(selected: Selected, plan: MinePlan) -> Iterator[TextRequest | beam.pvalue.TaggedOutput]:
-    for item in cut(selected, plan):
-        yield item if isinstance(item, TextRequest) else beam.pvalue.TaggedOutput("parts", item)
+def _directions(shards: int) -> list[Direction]:
+    return list(DIRECTIONS) if shards else []
+
+
+def _join_means(direction: Direction, plan: MinePlan) -> Direction:
+    return join_means(plan.work, direction, plan.sides)
+
+
+def _propose(shard: GraphShard, plan: MinePlan, joined: int) -> ScoreCounts:
+    return propose(shard, plan)
+
+
+def _numbers(matching: Matching) -> range:
+    return range(len(matching.rows))
+
+
+def _cut(number: int, plan: MinePlan, chosen: Chosen) -> Iterator[tuple | beam.pvalue.TaggedOutput]:
+    edges, requests = cut(number, plan, chosen)
+    yield from requests
+    for item in edges:
+        yield beam.pvalue.TaggedOutput(EDGES, item)
+
+
+def _outputs(filtered: list[Filtered], plan: MinePlan, chosen: Chosen) -> Iterator[tuple[Filtered, np.ndarray]]:
+    return outputs(filtered, plan, chosen.selected)
 
 
 def _write(item: tuple[Filtered, np.ndarray], plan: MinePlan) -> Shard:

@@ -83,6 +83,7 @@ class StoredPlan(NamedTuple):
     rows: ProbeRows
     n_src: int
     n_tgt: int
+    probes: tuple[int, int]  # of these rows
 
 
 def read_plan(source: list[str], target: list[str]) -> StoredPlan:
@@ -94,4 +95,4 @@ def read_plan(source: list[str], target: list[str]) -> StoredPlan:
         tables = [read_shard(probes.shard_url(shard), ["line"]) for shard in probes.shards]
         lines.append(np.concatenate([table["line"].to_numpy() for table in tables]))
     rows = planted_rows(lines[0], lines[1], sizes[0], sizes[1])
-    return StoredPlan(rows, sizes[0] + len(lines[0]), sizes[1] + len(lines[1]))
+    return StoredPlan(rows, sizes[0] + len(lines[0]), sizes[1] + len(lines[1]), (len(lines[0]), len(lines[1])))

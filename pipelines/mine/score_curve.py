@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mining.calibration import CalibratedCurve
 from mining.metrics import Curve
+from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import join, read_model, write_model
 
 CURVE = "curve.json"
@@ -33,14 +34,13 @@ class ScoreCurve(BaseModel):
     warning: str = ""  # why the estimate is not reliable at the threshold that was chosen
 
     @classmethod
-    def of(cls, scores: np.ndarray, known: Curve | CalibratedCurve | None, warning: str = "") -> ScoreCurve:
+    def of(cls, scores: ScoreCounts, known: Curve | CalibratedCurve | None, warning: str = "") -> ScoreCurve:
         """Of the scores of all matched corpus pairs, and the curve that gold or probe pairs gave."""
         edges, counts = histogram(scores)
         if known is None:
-            ordered = np.sort(scores)[::-1].astype(np.float64)
-            rows = thinned(len(ordered))
-            kept = np.searchsorted(-ordered, -ordered[rows], side="right")  # equal scores are kept together
-            points = ordered[rows].tolist()
+            places = np.searchsorted(scores.kept, thinned(scores.total), side="right")
+            kept = scores.kept[places]  # equal scores are kept together
+            points = scores.values[places].astype(np.float64).tolist()
             return cls(edges=edges, counts=counts, threshold=points, kept=kept.tolist(), warning=warning)
         rows = thinned(len(known.threshold))
         names = ("threshold", "kept", "precision", "recall", "precision_low", "precision_high")
@@ -61,13 +61,13 @@ class ScoreCurve(BaseModel):
         return read_model(join(folder, CURVE), cls)
 
 
-def histogram(scores: np.ndarray, bins: int = _BINS) -> tuple[list[float], list[int]]:
+def histogram(scores: ScoreCounts, bins: int = _BINS) -> tuple[list[float], list[int]]:
     """Equal bins from the lowest score on; one score in a thousand may lie above the last edge and counts there."""
-    if not len(scores):
+    if not scores.total:
         return [], []
-    values = scores.astype(np.float64)
-    low, high = float(values.min()), float(np.quantile(values, 0.999))
-    counts, edges = np.histogram(np.clip(values, low, high), bins, (low, max(high, low + 1e-6)))
+    low, high = float(scores.values[-1]), scores.quantile(0.999)
+    values = np.clip(scores.values.astype(np.float64), low, high)
+    counts, edges = np.histogram(values, bins, (low, max(high, low + 1e-6)), weights=scores.counts)
     return edges.tolist(), counts.tolist()
 
 

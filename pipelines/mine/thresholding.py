@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +13,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from mining.calibration import CalibratedCurve, Calibration, by_rank, calibrate
 from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
-from mining.threshold import Curve, fixed, top_n, tune_on_gold
+from mining.metrics import Curve, counted_curve, is_gold
+from mining.score_counts import ScoreCounts
+from mining.threshold import tuned
 from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import ALSO, read_shard
 from pipelines.datasets.work import Work
-from pipelines.mine.edges import read_array, write_array
+from pipelines.mine.edges import EDGE, read_array
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.probe_pairs import read_plan
 from pipelines.mine.score_curve import ScoreCurve
 
 Figures = dict[str, float | None]
 Known = Curve | CalibratedCurve | None
+NO_GOLD = np.empty((0, 2), np.int64)
 PROBES = "probe_pairs"  # the reason that probes and what they match are dropped for
 
 
@@ -57,90 +61,122 @@ def margins_url(work: Work) -> str:
     return work.scratch("margins.npy")
 
 
+class Matched(NamedTuple):
+    """What a threshold needs to know of matched edges."""
+
+    scores: ScoreCounts  # of pairs of two corpus sentences
+    hits: ScoreCounts  # of those that are gold pairs
+    probes: np.ndarray  # the edges with an end that is not of the corpus
+
+    @classmethod
+    def of(cls, edges: np.ndarray, corpora: tuple[int, int], gold: np.ndarray) -> Matched:
+        """`corpora` are the sizes of the two, `gold` (pairs, 2) their true pairs."""
+        planted = is_planted(edges, corpora)
+        corpus = edges[~planted]
+        pairs = np.stack([corpus["source"], corpus["target"]], axis=1)
+        hits = corpus["score"][is_gold(pairs, gold)] if len(gold) and len(corpus) else corpus["score"][:0]
+        return cls(ScoreCounts.of(corpus["score"]), ScoreCounts.of(hits), edges[planted])
+
+    @classmethod
+    def united(cls, parts: Sequence[Matched]) -> Matched:
+        return cls(
+            ScoreCounts.united(part.scores for part in parts),
+            ScoreCounts.united(part.hits for part in parts),
+            np.concatenate([np.zeros(0, EDGE), *(part.probes for part in parts)]),
+        )
+
+
+def is_planted(edges: np.ndarray, corpora: tuple[int, int]) -> np.ndarray:
+    return (edges["source"] >= corpora[0]) | (edges["target"] >= corpora[1])
+
+
 def select(
     work: Work,
-    edges: np.ndarray,
+    matched: Matched,
+    gold: np.ndarray,
     source: list[str],
     target: list[str],
     settings: ThresholdSettings,
     *,
     rescored: bool = False,
 ) -> Selected:
-    """Apply the threshold to all matched edges, best first, and keep what passes in `selected.npy`.
+    """How many of all matched pairs, the best ones, pass the threshold.
 
     `curve.json`, which stays beside the pairs, tells of those that do not pass.
     """
-    planted = _planted(edges, source, target)
-    corpus = edges[~planted]
+    scores = matched.scores
     if settings.precision is None:
-        found = _chosen(corpus, source, target, settings)
+        found = _chosen(matched, gold, settings)
     elif len(source) == 1:
-        found = _without_probes(corpus["score"], "there are too few probe pairs of these languages", rescored=rescored)
+        found = _without_probes(scores, "there are too few probe pairs of these languages", rescored=rescored)
     else:
-        with_probes = read_array(margins_url(work)) if rescored else edges
-        calibration = _calibration(with_probes, source, target)
-        if rescored:
-            calibration = by_rank(calibration, corpus["score"])
-        found = _calibrated(corpus["score"], calibration, settings, rescored=rescored)
-    ScoreCurve.of(corpus["score"], found.curve, found.warning).write(work.url)
-    kept = corpus[found.passes]
-    write_array(work.scratch("selected.npy"), kept)
-    dropped = {"below_threshold": len(corpus) - len(kept), PROBES: int(planted.sum())}
-    result = Selected(rows=len(edges), kept=len(kept), dropped=dropped, **found.about)
+        calibration = _calibration(work, matched, source, target, rescored)
+        found = _calibrated(scores, calibration, settings, rescored=rescored)
+    ScoreCurve.of(scores, found.curve, found.warning).write(work.url)
+    dropped = {"below_threshold": scores.total - found.kept, PROBES: len(matched.probes)}
+    rows = scores.total + len(matched.probes)
+    result = Selected(rows=rows, kept=found.kept, dropped=dropped, **found.about)
     write_model(selection_url(work), result)
     return result
 
 
 class _Found(NamedTuple):
-    """Which edges pass, and what is known of the threshold."""
+    """How many pairs pass, and what is known of the threshold."""
 
-    passes: np.ndarray
+    kept: int
     about: Figures
     curve: Known = None
     warning: str = ""
 
 
-def _chosen(edges: np.ndarray, source: list[str], target: list[str], settings: ThresholdSettings) -> _Found:
-    scores = edges["score"]
+def _chosen(matched: Matched, gold: np.ndarray, settings: ThresholdSettings) -> _Found:
+    scores = matched.scores
     if settings.top is not None:
-        best = top_n(scores, settings.top)
-        return _Found(best, {"threshold": float(scores[best].min()) if best.any() else None})
+        kept = min(settings.top, scores.total)
+        return _Found(kept, {"threshold": float(scores.at(kept - 1)) if kept else None})
     if settings.gold is not None:
-        gold = gold_ids(settings.gold, source[0], target[0])
-        tuned = tune_on_gold(np.stack([edges["source"], edges["target"]], axis=1), scores, gold)
+        best = tuned(counted_curve(scores, matched.hits, len(np.unique(gold, axis=0))))
         about: Figures = {
-            "threshold": tuned.threshold,
-            "precision": tuned.precision,
-            "recall": tuned.recall,
-            "f1": tuned.f1,
+            "threshold": best.threshold,
+            "precision": best.precision,
+            "recall": best.recall,
+            "f1": best.f1,
         }
-        warning = "" if tuned.f1 else "none of the gold pairs was found"
-        return _Found(fixed(scores, tuned.threshold), about, tuned.curve, warning)
+        warning = "" if best.f1 else "none of the gold pairs was found"
+        return _Found(scores.at_least(best.threshold), about, best.curve, warning)
     if settings.at_least is None:
-        return _Found(np.ones(len(edges), bool), {"threshold": None})
-    return _Found(fixed(scores, settings.at_least), {"threshold": settings.at_least})
+        return _Found(scores.total, {"threshold": None})
+    return _Found(scores.at_least(settings.at_least), {"threshold": settings.at_least})
 
 
-def _calibration(edges: np.ndarray, source: list[str], target: list[str]) -> Calibration:
+def _calibration(work: Work, matched: Matched, source: list[str], target: list[str], rescored: bool) -> Calibration:
+    """By the margins; those of re-scored pairs were kept aside, and are transferred to the other scores by rank."""
     plan = read_plan(source, target)
-    return calibrate(
-        edges["source"], edges["target"], edges["score"], n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows
-    )
+    corpora = plan.n_src - plan.probes[0], plan.n_tgt - plan.probes[1]
+    by_margin = Matched.of(read_array(margins_url(work)), corpora, NO_GOLD) if rescored else matched
+    edges = by_margin.probes
+    calibration = calibrate(
+        edges["source"], edges["target"], edges["score"],
+        n_src=plan.n_src, n_tgt=plan.n_tgt, probes=plan.rows, corpus=by_margin.scores,
+    )  # fmt: skip
+    return by_rank(calibration, matched.scores) if rescored else calibration
 
 
-def _without_probes(scores: np.ndarray, reason: str, *, rescored: bool) -> _Found:
+def _without_probes(scores: ScoreCounts, reason: str, *, rescored: bool) -> _Found:
     """What to keep where probe pairs cannot tell: by the pair classifier, or else everything; no precision is claimed.
 
     Pairs that are likelier of a translation than of none were 83 to 97% right on all development text, whatever its
     kind and its share of translations; an estimate of that share would do worse (docs/results.md, Calibration).
     """
     if not rescored:
-        return _Found(np.ones(len(scores), bool), {"threshold": None}, warning=f"{reason}; every matched pair is kept")
+        return _Found(scores.total, {"threshold": None}, warning=f"{reason}; every matched pair is kept")
     warning = f"{reason}; kept are those that the pair classifier finds likelier right than wrong, scores of 0 or more"
-    return _Found(fixed(scores, 0.0), {"threshold": 0.0}, warning=warning)
+    return _Found(scores.at_least(0.0), {"threshold": 0.0}, warning=warning)
 
 
-def _calibrated(scores: np.ndarray, calibration: Calibration, settings: ThresholdSettings, *, rescored: bool) -> _Found:
+def _calibrated(
+    scores: ScoreCounts, calibration: Calibration, settings: ThresholdSettings, *, rescored: bool
+) -> _Found:
     assert settings.precision is not None
     try:
         point = calibration.threshold_for(settings.precision)
@@ -153,20 +189,11 @@ def _calibrated(scores: np.ndarray, calibration: Calibration, settings: Threshol
         return _without_probes(scores, point.reason, rescored=rescored)
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
-    passes = fixed(scores, point.threshold)
+    kept = scores.at_least(point.threshold)
     if not point.reliable:  # what is not known is not claimed
-        return _Found(passes, about, calibration.curve, point.reason)
+        return _Found(kept, about, calibration.curve, point.reason)
     about |= {"precision": point.precision, "recall": point.recall, "true_pairs": calibration.true_pairs}
-    return _Found(passes, about, calibration.curve)
-
-
-def _planted(edges: np.ndarray, source: list[str], target: list[str]) -> np.ndarray:
-    """Edges with an end that is not of the corpus."""
-    planted = np.zeros(len(edges), bool)
-    for end, urls in (("source", source), ("target", target)):
-        if len(urls) > 1:
-            planted |= edges[end] >= open_dataset(urls[0], "sentences").rows
-    return planted
+    return _Found(kept, about, calibration.curve)
 
 
 def gold_ids(url: str, source: str, target: str) -> np.ndarray:

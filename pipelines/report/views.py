@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from mining.metrics import PairMetrics
+from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Dataset, flat
 from pipelines.mine.score_curve import histogram, thinned
 from pipelines.mine.work_folder import FinishedMine
@@ -98,7 +99,7 @@ def _histogram(mine: FinishedMine, scores: np.ndarray, gold: Gold | None) -> Pan
     if mine.curve is None or not mine.curve.counts:
         if not len(scores):
             return Panel("histogram", title, "No pair was kept, so there are no scores to show.")
-        edges, counts = histogram(scores)
+        edges, counts = histogram(ScoreCounts.of(scores))
         note = "Kept pairs only: this mine was made before scores below the threshold were recorded."
         return Panel("histogram", title, note, charts.histogram(edges, {charts.KEPT: np.array(counts)}, mine.threshold))
     edges = mine.curve.edges

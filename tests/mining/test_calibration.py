@@ -13,6 +13,7 @@ from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.probes import plan_probes, plant_vectors, planted_rows
 from mining.retrieval import retrieve
+from mining.score_counts import ScoreCounts
 from mining.vectors import from_array
 
 
@@ -233,10 +234,10 @@ def test_probes_that_are_vectors_without_text(noise: float, reliable: bool) -> N
 def test_another_score_takes_the_estimates_over_by_rank() -> None:
     found = simulate(20_000, 2_000)
     better = found.scores + 0.1 * found.true  # ranks at least as well
-    moved = by_rank(found.calibration, better)
+    moved = by_rank(found.calibration, ScoreCounts.of(better))
     point, before = moved.threshold_for(0.9), found.calibration.threshold_for(0.9)
     assert (point.kept, point.precision, point.interval) == (before.kept, before.precision, before.interval)
     kept = better >= point.threshold
     assert kept.sum() == point.kept
     assert found.true[kept].mean() > found.true[found.scores >= before.threshold].mean()
-    assert not len(by_rank(found.calibration, np.empty(0)).curve.kept)
+    assert not len(by_rank(found.calibration, ScoreCounts.none()).curve.kept)

@@ -50,7 +50,7 @@ def test_every_match_goes_where_it_belongs() -> None:
     }
     src, tgt = np.array(list(matches)).T
     evidence = gather(src, tgt, np.array(list(matches.values())), 70, 70, rows)
-    assert evidence.corpus.tolist() == [0.1]
+    assert evidence.corpus.values.tolist() == [0.1]
     assert evidence.full.tolist() == [0.2]
     assert evidence.mismatched.tolist() == [0.4]
     assert evidence.one_sided.tolist() == [0.5, 0.6]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from mining.neighbours import Neighbours, write_neighbours
 from mining.pairs import conform
+from mining.score_counts import ScoreCounts
 from mining.vectors import write_vectors
 from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Input, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
@@ -49,7 +50,9 @@ def write_work(
     graph = _graph(folder / "graph", vectors)
     place = pairs_folder or folder / "pairs"
     scores = np.array([pair.score for pair in pairs], np.float32)
-    (curve or ScoreCurve.of(np.append(scores, np.full(1 + BELOW, 1.0, np.float32)), None)).write(str(place))
+    (curve or ScoreCurve.of(ScoreCounts.of(np.append(scores, np.full(1 + BELOW, 1.0, np.float32))), None)).write(
+        str(place)
+    )
     _pairs(place, pairs, [graph, *sides])
     return folder
 

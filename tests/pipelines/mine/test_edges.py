@@ -1,24 +1,25 @@
-"""Edges and their joins, shard by shard, against the same on whole arrays."""
+"""Edges of graph shards, with the neighbour means of both ends."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mining.margin import Margin
 from mining.neighbours import Neighbours, write_neighbours
 from pipelines.datasets.manifest import Request
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import (
+    DIRECTIONS,
     EDGE,
     GraphShard,
     Sides,
     best_first,
-    lookup,
-    read_array,
-    shard_of,
+    join_means,
+    means_of,
+    propose,
     united,
     write_means,
-    write_proposals,
 )
 
 
@@ -58,35 +59,28 @@ def test_proposals_do_not_depend_on_the_cutting(work: Work, tmp_path: Path, ends
     )
     for shard in [*sides.forward, *sides.backward]:
         write_means(work, shard)
-    means = [read_array(work.scratch("means", shard.name)) for shard in sides.forward]
-    assert np.concatenate(means).tolist() == [0.625, 0.375, 0.0, 0.5]
-    for shard in [*sides.forward, *sides.backward]:
-        write_proposals(work, shard, sides, "absolute")
-    forward, backward = (
-        np.concatenate([united(work, shard, sides) for shard in side])[["source", "target", "directions"]].tolist()
-        for side in sides
-    )
+    for direction in DIRECTIONS:
+        join_means(work, direction, sides)
+    assert means_of(work, "forward").tolist() == [0.625, 0.375, 0.0, 0.5]
+    forward, backward = (np.concatenate([propose(work, shard, Margin.absolute) for shard in side]) for side in sides)
     # Source 3 and target 0 have two neighbours each that score the same: the lowest id is proposed.
-    assert forward == [(0, 2, 3), (1, 2, 1), (3, 0, 1)]
-    assert backward == [(0, 0, 2), (1, 1, 2), (0, 2, 3)]
+    assert forward[["source", "target", "directions"]].tolist() == [(0, 2, 1), (1, 2, 1), (3, 0, 1)]
+    assert backward[["source", "target", "directions"]].tolist() == [(0, 0, 2), (1, 1, 2), (0, 2, 2)]
+    together = united(best_first(np.concatenate([forward, backward])))
+    found = together[["source", "target", "directions"]].tolist()
+    assert found == [(0, 2, 3), (0, 0, 2), (1, 2, 1), (3, 0, 1), (1, 1, 2)]
 
 
-def shards(*bounds: tuple[int, int]) -> list[GraphShard]:
-    return [GraphShard("forward", n, "", "", first, end) for n, (first, end) in enumerate(bounds)]
-
-
-@pytest.mark.parametrize(("ids", "expected"), [([], []), ([0, 4, 5, 9], [0, 0, 1, 2]), ([8, 0], [2, 0])])
-def test_lookup_reads_each_shard_that_is_needed_once(ids: list[int], expected: list[int]) -> None:
-    three, read = shards((0, 5), (5, 8), (8, 10)), []
-
-    def values(shard: GraphShard) -> np.ndarray:
-        read.append(shard.number)
-        return np.arange(shard.first, shard.end) * 10
-
-    asked = np.array(ids, np.int64)
-    assert shard_of(asked, three).tolist() == expected
-    assert lookup(asked, three, values).tolist() == [10 * i for i in ids]
-    assert read == sorted(set(expected))
+def test_means_in_a_store_are_mapped_from_a_copy(tmp_path: Path) -> None:
+    work = begin("memory://means/pairs", Request(kind="pairs", configuration={"store": 1}, inputs=[]))
+    assert isinstance(work, Work)
+    sides = Sides(write_side(tmp_path, "forward", FORWARD, [2, 4]), [])
+    for shard in sides.forward:
+        write_means(work, shard)
+    for direction in DIRECTIONS:
+        join_means(work, direction, sides)
+    assert means_of(work, "forward").tolist() == [0.625, 0.375, 0.0, 0.5]
+    assert means_of(work, "backward").tolist() == []
 
 
 def test_best_first_breaks_ties_by_source_and_then_target() -> None:

@@ -40,7 +40,7 @@ def test_shares_grow_with_the_budget(budget: int, shares: MemoryShares) -> None:
         ),
         ({"k": 1000}, "of dim 256; raise --memory to"),
         ({"source": side(*[50_000] * 200)}, None),  # the other side bounds the pairs
-        ({"source": side(*[50_000] * 200), "target": side(*[50_000] * 200)}, "takes up to 716MiB; give that much"),
+        ({"source": side(*[50_000] * 200), "target": side(*[50_000] * 200)}, "take up to 716MiB; give that much"),
         ({"source": side()}, None),
     ],
 )

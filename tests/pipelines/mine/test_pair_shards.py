@@ -15,18 +15,13 @@ from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import EDGE
 from pipelines.mine.pair_shards import (
     Filtered,
-    OutputPart,
-    TextRequest,
-    TextShard,
-    assemble,
-    cut_selection,
-    fetch_texts,
     filter_shard,
     missing_outputs,
     read_pair_shard,
     repeated_targets,
     write_pair_shard,
 )
+from pipelines.mine.text_join import OutputPart, TextRequest, Texts, TextShard, assemble, fetch_texts, request_texts
 
 BOTH = FORWARD | BACKWARD
 # Best first; target 1 is in three pairs.
@@ -69,9 +64,15 @@ def gathered(work: Work, folder: Path, rows_per_shard: int, cuts: list[int]) -> 
     found: dict[int, list[OutputPart]] = {}
     sides = [write_texts(folder, side, cuts) for side in ("src", "tgt")]
     missing = missing_outputs(work, len(EDGES), rows_per_shard)
-    for item in cut_selection(EDGES, *sides, rows_per_shard, missing):
-        for number, part in fetch_texts(item, rows_per_shard) if isinstance(item, TextRequest) else [item]:
-            found.setdefault(number, []).insert(0, part)  # in an order of the engine's own
+    wanted = np.isin(np.arange(len(EDGES)) // rows_per_shard, missing)
+    whole = OutputPart("edges", np.flatnonzero(wanted), EDGES[wanted])
+    texts = dict(zip(("src", "tgt"), (Texts(tuple(side)) for side in sides), strict=True))
+    parts = [(number, whole.within(number * rows_per_shard, (number + 1) * rows_per_shard)) for number in missing]
+    for (side, key), request in request_texts(whole.rows, whole.ranks, *texts.values()):
+        halves = [TextRequest(*(column[half::2] for column in request)) for half in (0, 1)]
+        parts += fetch_texts(side, texts[side].of_key(key), halves, rows_per_shard)
+    for number, part in parts:
+        found.setdefault(number, []).insert(0, part)  # in an order of the engine's own
     return found
 
 

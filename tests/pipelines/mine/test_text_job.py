@@ -115,11 +115,11 @@ def test_same_pairs_as_arrays_give_for_any_number_of_shards(cut: tuple[JobSettin
 
 
 @pytest.mark.parametrize("retrieval", ["max", "intersect", "forward", "backward"])
-def test_every_retrieval_in_rounds_and_many_output_shards(
+def test_every_retrieval_in_bands_and_many_output_shards(
     corpora: Path, whole: JobResult, tmp_path: Path, retrieval: str
 ) -> None:
     changes = {"retrieval": retrieval, "rows_per_shard": 20}
-    found = mine(settings(whole, tmp_path / "pairs", one_worker_edges=0, **changes))
+    found = mine(settings(whole, tmp_path / "pairs", edges_at_once=7, **changes))
     assert rows(found) == direct(whole, job(corpora, k=3, retrieval=retrieval))
     assert [shard.rows for shard in found.shards[:-1]] == [20] * (len(found.shards) - 1)
 
@@ -127,12 +127,12 @@ def test_every_retrieval_in_rounds_and_many_output_shards(
 def test_texts_of_a_few_output_shards_at_a_time_change_nothing(whole: JobResult, tmp_path: Path) -> None:
     asked = settings(whole, tmp_path / "pairs", rows_per_shard=20, text_memory=10_000)
     groups: list[int] = []
-    filtered = pair_stage._filter_group
+    filtered = pair_stage.filter_group
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_stage, "_filter_group", lambda *given: groups.append(len(given[2])) or filtered(*given))
+        patch.setattr(pair_stage, "filter_group", lambda item, plan: groups.append(item[0]) or filtered(item, plan))
         found = mine(asked)
     assert rows(found) == rows(whole.pairs)
-    assert len(groups) > 1 and sum(groups) == len(found.shards)
+    assert 1 < len(groups) < len(found.shards)
 
 
 def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_memory_reaches_the_stages_and_changes_no_result(
     monkeypatch.setattr(text_job, "prepare", lambda s, *a, **k: seen.append(s.memory_mb) or prepare(s, *a, **k))
     built = pair_search.build_graph
     monkeypatch.setattr(pair_search, "build_graph", lambda s, *a, **k: seen.append(int(s.memory)) or built(s, *a, **k))
-    monkeypatch.setattr(pair_search, "mine", lambda s, *a, **k: seen.append(s.one_worker_edges) or mine(s, *a, **k))
+    monkeypatch.setattr(pair_search, "mine", lambda s, *a, **k: seen.append(s.edges_at_once) or mine(s, *a, **k))
     again = mine_corpora(job(copied, "work3", k=3, rows_per_shard=54, memory="64MiB"))
     assert seen == [8, 8, 64 << 20, (64 << 20) // 200]
     assert again.pairs.fingerprint == whole.pairs.fingerprint

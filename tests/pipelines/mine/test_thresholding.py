@@ -10,10 +10,10 @@ from mining.errors import InputError
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work, begin, new_name
-from pipelines.mine.edges import EDGE, read_array
+from pipelines.mine.edges import EDGE
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.score_curve import ScoreCurve
-from pipelines.mine.thresholding import gold_ids, select
+from pipelines.mine.thresholding import NO_GOLD, Matched, gold_ids, select
 
 EDGES = np.array([(n, n, score, 0.5, 3) for n, score in enumerate([2.0, 1.5, 1.5, 1.25, 1.0])], EDGE)
 
@@ -57,10 +57,10 @@ CASES = [
 
 @pytest.mark.parametrize(("asked", "kept", "threshold"), CASES, ids=str)
 def test_select(work: Work, sides: tuple[str, str], asked: dict, kept: int, threshold: float | None) -> None:
-    found = select(work, EDGES, [sides[0]], [sides[1]], ThresholdSettings(**asked))
+    matched = Matched.of(EDGES, (5, 5), NO_GOLD)
+    found = select(work, matched, NO_GOLD, [sides[0]], [sides[1]], ThresholdSettings(**asked))
     assert (found.rows, found.kept, found.threshold) == (5, kept, threshold)
     assert found.dropped == {"below_threshold": 5 - kept, "probe_pairs": 0}
-    assert (read_array(work.scratch("selected.npy")) == EDGES[:kept]).all()
     curve = ScoreCurve.read(work.url)
     assert curve is not None and sum(curve.counts) == 5, "the curve tells of what does not pass, too"
 
@@ -71,15 +71,17 @@ def test_gold_by_text_or_document_id(
 ) -> None:
     gold = tmp_path / "gold.tsv"
     gold.write_text("".join(f"{names[0].format(n)}\t{names[1].format(n)}\n" for n in range(3)) + "gone\tgone\n")
-    found = select(work, EDGES, [sides[0]], [sides[1]], ThresholdSettings(gold=str(gold)))
+    ids = gold_ids(str(gold), *sides)
+    matched = Matched.united([Matched.of(part, (5, 5), ids) for part in np.array_split(EDGES, 3)])
+    found = select(work, matched, ids, [sides[0]], [sides[1]], ThresholdSettings(gold=str(gold)))
     assert (found.kept, found.precision, found.recall) == (3, 1.0, 0.75)
 
 
 def test_edges_to_probes_are_counted_apart(work: Work, sides: tuple[str, str]) -> None:
     """Ids behind those of the corpus are of probes; with a fixed threshold they are left out all the same."""
     edges = np.array([(0, 0, 2.0, 0.9, 3), (5, 1, 1.9, 0.9, 3), (1, 7, 0.5, 0.1, 3), (2, 2, 0.4, 0.1, 3)], EDGE)
-    source, target = [sides[0], "probes"], [sides[1], "probes"]
-    found = select(work, edges, source, target, ThresholdSettings(at_least=1))
+    matched = Matched.of(edges, (5, 5), NO_GOLD)
+    found = select(work, matched, NO_GOLD, [sides[0]], [sides[1]], ThresholdSettings(at_least=1))
     assert (found.kept, found.dropped) == (1, {"below_threshold": 1, "probe_pairs": 2})
 
 

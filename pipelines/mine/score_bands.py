@@ -1,0 +1,112 @@
+"""All edges in order without a worker that holds them all: bands of scores, each sorted by itself.
+
+Greedy matching goes through the bands in turn, best first, and holds one of them and a bit for each sentence. A hub, to
+which any number of edges lead, is nothing special: its edges lie in many bands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from mining.retrieval import BACKWARD, FORWARD, Retrieval, no_bits, take_free
+from mining.score_counts import ScoreCounts
+from pipelines.datasets.manifest import read_model, write_model
+from pipelines.datasets.work import Work
+from pipelines.mine.edges import EDGE, Sides, best_first, read_array, united, write_array
+
+_COARSE = np.uint32(0xFFFFF000)  # a sign, an exponent and 11 bits: 2,048 steps from 1 to 2
+
+
+class Matching(BaseModel):
+    """The note that all bands are matched: how many edges each has left."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: list[int]
+
+
+class Bands(NamedTuple):
+    """Ranges of scores, highest first, by the lowest coarse score of each."""
+
+    lows: np.ndarray  # (bands,) float32, decreasing
+
+    @classmethod
+    def cut(cls, counts: ScoreCounts, most: int) -> Bands:
+        """Bands of at most `most` edges, as far as edges of one coarse score allow."""
+        lows: list[float] = []
+        filled = 0
+        for value, count in zip(counts.values.tolist(), counts.counts.tolist(), strict=True):
+            if lows and filled + count <= most:
+                lows[-1] = value
+                filled += count
+            else:
+                lows.append(value)
+                filled = count
+        return cls(np.array(lows, np.float32))
+
+    def split(self, edges: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Edges by the number of their band."""
+        numbers = np.searchsorted(-self.lows, -coarse(edges["score"]))
+        yield from split_by(numbers, edges)
+
+
+def coarse(scores: np.ndarray) -> np.ndarray:
+    """Scores cut off after eleven bits: of what goes to different bands, the order stays."""
+    return (np.ascontiguousarray(scores).view(np.uint32) & _COARSE).view(np.float32)
+
+
+def split_by(keys: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The rows of each key, in their order."""
+    order = np.argsort(keys, kind="stable")
+    found, starts = np.unique(keys[order], return_index=True)
+    for key, start, stop in zip(found.tolist(), starts, [*starts[1:], len(order)], strict=False):
+        yield key, rows[order[start:stop]]
+
+
+def sort_band(work: Work, number: int, parts: Iterable[np.ndarray], retrieval: Retrieval) -> int:
+    """Sort the edges of a band and keep those that the kind of retrieval wants."""
+    edges = united(best_first(np.concatenate([np.zeros(0, EDGE), *parts])))
+    wanted = {Retrieval.forward: FORWARD, Retrieval.backward: BACKWARD, Retrieval.intersect: FORWARD | BACKWARD}
+    bits = wanted.get(retrieval, 0)
+    write_array(_url(work, number, "sorted"), edges[(edges["directions"] & bits) == bits])
+    return number
+
+
+def match_bands(work: Work, numbers: Iterable[int], sides: Sides, retrieval: Retrieval) -> Matching:
+    """What greedy one-to-one matching takes of each band; with other kinds of retrieval, all of it."""
+    done = matching_of(work)
+    if done is not None:
+        return done
+    taken = no_bits(sides.rows("forward")), no_bits(sides.rows("backward"))
+    rows = []
+    for number, place in enumerate(sorted(numbers)):
+        edges = read_array(_url(work, place, "sorted"))
+        if retrieval == Retrieval.max:
+            source, target = (np.ascontiguousarray(edges[end]) for end in ("source", "target"))
+            edges = edges[take_free(source, target, taken[0], taken[1])]
+        write_array(_url(work, number, "matched"), edges)
+        rows.append(len(edges))
+    matching = Matching(rows=rows)
+    write_model(_note_url(work), matching)
+    return matching
+
+
+def matching_of(work: Work) -> Matching | None:
+    return read_model(_note_url(work), Matching)
+
+
+def matched_edges(work: Work, number: int) -> np.ndarray:
+    """The edges of a band that are in the matching, best first."""
+    return read_array(_url(work, number, "matched"))
+
+
+def _url(work: Work, number: int, state: str) -> str:
+    return work.scratch(state, f"{number:05d}.npy")
+
+
+def _note_url(work: Work) -> str:
+    return work.scratch("matching.json")

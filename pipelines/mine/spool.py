@@ -1,0 +1,49 @@
+"""Grouping by key in one process, as the engine's shuffle does it on many, with a file in place of memory."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from mining.paths import local_path
+from pipelines.datasets.work import Work
+
+Key = TypeVar("Key", bound=Any)  # that can be sorted
+Value = TypeVar("Value")
+_MEMORY = 64 << 20  # less than this never goes to the disk
+
+
+class Spool(Generic[Key, Value]):
+    """Values by key, in one file that has no name and goes with the process."""
+
+    def __init__(self, work: Work | None = None) -> None:
+        local = None if work is None else local_path(work.scratch())
+        folder = local if local is not None and Path(local).is_dir() else None
+        self._file = tempfile.SpooledTemporaryFile(_MEMORY, dir=folder)  # noqa: SIM115 - closed by __exit__
+        self._places: dict[Key, list[int]] = {}
+
+    def __enter__(self) -> Spool[Key, Value]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, items: Iterable[tuple[Key, Value]]) -> None:
+        for key, value in items:
+            self._places.setdefault(key, []).append(self._file.tell())
+            pickle.dump(value, self._file, pickle.HIGHEST_PROTOCOL)
+
+    def groups(self) -> Iterator[tuple[Key, list[Value]]]:
+        """Every key with its values, by key; nothing may be added any more."""
+        for key in sorted(self._places):
+            values = []
+            for place in self._places[key]:
+                self._file.seek(place)
+                values.append(pickle.load(self._file))
+            yield key, values

@@ -1,0 +1,90 @@
+"""Greedy matching in bands of scores is greedy matching, ties and hubs included."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mining.retrieval import Retrieval
+from mining.score_counts import ScoreCounts
+from pipelines.datasets.manifest import Request
+from pipelines.datasets.work import Work, begin
+from pipelines.mine.edges import EDGE, GraphShard, Sides, best_first
+from pipelines.mine.score_bands import Bands, coarse, match_bands, matched_edges, sort_band
+
+# Few ids and fewer scores, so that ties and chains abound.
+EDGES = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=60)
+SIDES = Sides([GraphShard("forward", 0, "", "", 0, 13)], [GraphShard("backward", 0, "", "", 0, 13)])
+
+
+def edges_of(pairs: set[tuple[int, int]], scores: list[int]) -> np.ndarray:
+    edges = np.zeros(len(pairs), EDGE)
+    for row, ((source, target), score) in enumerate(zip(sorted(pairs), scores, strict=False)):
+        edges[row] = (source, target, score / 4, 0.5, 1)
+    return edges
+
+
+def simple_greedy(edges: np.ndarray) -> list[tuple[int, int]]:
+    sources: set[int] = set()
+    targets: set[int] = set()
+    taken = []
+    for edge in sorted(edges.tolist(), key=lambda edge: (-edge[2], edge[0], edge[1])):
+        if edge[0] not in sources and edge[1] not in targets:
+            sources.add(edge[0])
+            targets.add(edge[1])
+            taken.append((edge[0], edge[1]))
+    return taken
+
+
+def matched(folder: Path, edges: np.ndarray, most: int, shards: int = 3) -> np.ndarray:
+    """Through bands of at most so many edges, which come from several shards."""
+    work = begin(str(folder), Request(kind="pairs", configuration={}, inputs=[]))
+    assert isinstance(work, Work)
+    parts = np.array_split(edges, shards)
+    bands = Bands.cut(ScoreCounts.united([ScoreCounts.of(coarse(part["score"])) for part in parts]), most)
+    groups: dict[int, list[np.ndarray]] = {}
+    for part in parts:
+        for number, some in bands.split(part):
+            groups.setdefault(number, []).append(some)
+    numbers = [sort_band(work, *group, Retrieval.max) for group in groups.items()]
+    rows = match_bands(work, reversed(numbers), SIDES, Retrieval.max).rows
+    found = [matched_edges(work, number) for number in range(len(rows))]
+    assert [len(part) for part in found] == rows
+    work.abandon()
+    return np.concatenate([np.zeros(0, EDGE), *found])
+
+
+@settings(max_examples=30)
+@given(pairs=EDGES, scores=st.lists(st.integers(0, 3), min_size=60, max_size=60), most=st.integers(1, 70))
+def test_bands_end_in_the_greedy_matching(
+    tmp_path_factory: pytest.TempPathFactory, pairs: set[tuple[int, int]], scores: list[int], most: int
+) -> None:
+    edges = edges_of(pairs, scores)
+    found = matched(tmp_path_factory.mktemp("bands"), edges, most)
+    assert found[["source", "target"]].tolist() == simple_greedy(edges)
+    np.testing.assert_array_equal(found, best_first(found))
+
+
+@given(st.lists(st.floats(-2, 2, width=32), max_size=80), st.integers(1, 20))
+def test_no_score_of_a_band_is_below_one_of_the_next(scores: list[float], most: int) -> None:
+    edges = np.zeros(len(scores), EDGE)
+    edges["score"] = scores
+    bands = Bands.cut(ScoreCounts.of(coarse(edges["score"])), most)
+    parts = [part["score"] for _, part in bands.split(edges)]
+    assert sum(map(len, parts)) == len(scores)
+    for better, worse in pairwise(parts):
+        assert better.min() >= worse.max()
+    for part in parts:
+        assert len(part) <= most or len(np.unique(coarse(part))) == 1
+
+
+def test_a_hub_is_spread_over_bands(tmp_path: Path) -> None:
+    """Thousands of edges to one source, of which only one can be taken."""
+    edges = np.zeros(5000, EDGE)
+    edges["target"] = np.arange(5000)
+    edges["score"] = np.random.default_rng(0).uniform(0.8, 1.6, 5000)
+    sizes = [len(part) for _, part in Bands.cut(ScoreCounts.of(coarse(edges["score"])), 100).split(edges)]
+    assert max(sizes) <= 100 and len(sizes) > 40
