@@ -125,7 +125,7 @@ def test_every_retrieval_in_bands_and_many_output_shards(
 
 
 def test_texts_of_a_few_output_shards_at_a_time_change_nothing(whole: JobResult, tmp_path: Path) -> None:
-    asked = settings(whole, tmp_path / "pairs", rows_per_shard=20, text_memory=10_000)
+    asked = settings(whole, tmp_path / "pairs", rows_per_shard=20, text_memory=25_000)
     groups: list[int] = []
     filtered = pair_stage.filter_group
     with pytest.MonkeyPatch.context() as patch:
