@@ -1,4 +1,4 @@
-"""Graphs of made-up neighbours, in any number of shards, on a filesystem that counts what is opened, read and written."""
+"""Graphs of made-up neighbours in any cutting, on a filesystem that counts what is opened, read and written."""
 
 from __future__ import annotations
 
