@@ -42,6 +42,7 @@ class Direction(NamedTuple):
     recall: float  # share of the true k nearest that were found, on a sample
     index_kind: str  # FAISS's name of what was built
     probes: int
+    sample: tuple[Neighbours, Neighbours]  # of some rows, what was found and the truth
 
 
 class Approximation(NamedTuple):
@@ -150,7 +151,8 @@ def _fill(
 ) -> Direction:
     """Find the neighbours of x among y."""
     if not len(x) or not len(y):
-        return Direction(1.0, "none", 0)
+        nothing = Neighbours.none(0, found.ids.shape[1])
+        return Direction(1.0, "none", 0, (nothing, nothing))
     k = found.ids.shape[1]
     rows = np.flatnonzero(~np.isnan(y.inverse_norms))
     plan = plan_index(len(x), len(y), y.dim, k, memory)
@@ -168,7 +170,7 @@ def _fill(
             break
         probes *= 2
     search.fill(x, found)
-    return Direction(recall, plan.kind, probes)
+    return Direction(recall, plan.kind, probes, (tried, truth))
 
 
 def _draw(rows: np.ndarray, most: int, seed: int) -> np.ndarray:

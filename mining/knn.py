@@ -49,8 +49,8 @@ def knn_graph(
         for rows, columns in _cells(len(source), len(target), plan):
             sides = source.rows(rows.start, rows.stop), target.rows(columns.start, columns.stop)
             part = knn_cell(*sides, k, pool=pool, blocks=plan.blocks, device=device)
-            _merge_into(graph.forward, rows, part.forward)
-            _merge_into(graph.backward, columns, part.backward)
+            merge_into(graph.forward, rows, part.forward)
+            merge_into(graph.backward, columns, part.backward)
     return graph
 
 
@@ -113,7 +113,7 @@ def _cells(rows: int, columns: int, plan: CellPlan) -> Iterator[tuple[slice, sli
             )
 
 
-def _merge_into(whole: Neighbours, rows: slice, part: Neighbours) -> None:
+def merge_into(whole: Neighbours, rows: slice, part: Neighbours) -> None:
     """Merge a cell's neighbours into the graph, a few rows at a time to keep the copies small."""
     k = whole.ids.shape[1]
     for start in range(0, rows.stop - rows.start, _MERGE_ROWS):

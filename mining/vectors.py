@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,6 +86,18 @@ def open_vectors(url: str, *, dim: int | None = None, dtype: str | None = None, 
             ids = np.arange(len(array))
     _expect(url, array, dim, dtype, rows)
     return _checked(url, array, ids, metadata)
+
+
+def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
+    """Vectors of several files as one, through a temporary file where there is more than one."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return from_array(np.empty((0, 1), np.float32), "no vectors")
+    ids = np.concatenate([part.ids for part in parts])
+    inverse_norms = np.concatenate([part.inverse_norms for part in parts])
+    stored = _spooled((part.stored for part in parts), parts[0].stored.dtype, (len(ids), parts[0].dim))
+    return Vectors(parts[0].name, ids, stored, inverse_norms, parts[0].metadata)
 
 
 def write_vectors(url: str, ids: np.ndarray, array: np.ndarray, metadata: dict[str, str] | None = None) -> None:

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
 
 Search = Literal["exact", "partitioned", "approximate", "auto"]
 SEARCH = (
-    "exact; partitioned, at a cost that grows linearly; approximate by FAISS; or auto: exact up to 10^12 comparisons, "
-    "approximate beyond"
+    "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
+    "10^12 comparisons, partitioned beyond"
 )
 MEMORY = ByteSize(4 << 30)
 

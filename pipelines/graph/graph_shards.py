@@ -13,6 +13,7 @@ from pipelines.datasets.manifest import Counters, Shard, fingerprint, read_model
 from pipelines.datasets.work import Work, new_name
 
 Direction = Literal["forward", "backward"]
+DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")  # of the source's rows, of the target's
 
 
 class SampleCheck(BaseModel):

@@ -1,4 +1,4 @@
-"""The third stage: the grid. Every source shard meets every target shard once, and one pass fills both directions.
+"""The third stage: every source shard meets every target shard once, and one pass fills both directions.
 
 `build_graph` runs its steps in this process, or `graph_transform.Graph` on more of them.
 """
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from mining.approximate import EXACT_LIMIT, import_faiss
+from mining.approximate import EXACT_LIMIT, approximate_graph, import_faiss
 from mining.errors import InputError
+from mining.neighbours import Neighbours
 from mining.paths import resolve
 from pipelines.datasets.manifest import (
     SOURCE,
@@ -21,18 +22,22 @@ from pipelines.datasets.manifest import (
     Request,
     Shard,
     open_dataset,
+    read_model,
     side_roles,
 )
 from pipelines.datasets.work import Work, begin
-from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_shards import (
+    DIRECTIONS,
     Direction,
     MergedShard,
+    SampleCheck,
     complete_graph,
     finished_shard,
     write_shard,
 )
-from pipelines.graph.grid_cells import SAMPLE, Cell, VectorShard, make_cell, merge_cells, opened
+from pipelines.graph.grid_panels import Panel, PanelNote, make_panel, merge_panels, panels, progress_url
+from pipelines.graph.vector_sides import VectorShard, opened, vector_shards, whole_side
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
 
     from pipelines.graph.partition import Partition
 
+Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
 
 
@@ -51,10 +57,12 @@ class GridPlan:
     work: Work
     source: tuple[VectorShard, ...]
     target: tuple[VectorShard, ...]
+    dim: int
 
 
 def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
     """Make the graph dataset `settings.out`, or continue to, or find it complete."""
+    settings = with_search(settings)
     work = start(settings)
     if isinstance(work, Dataset):
         return work
@@ -83,12 +91,15 @@ def _build_here(settings: GraphSettings) -> None:
 
         complete(search_here(partition_of(plan, settings)), settings)
         return
-    by_shard: dict[tuple[Direction, int], list[Cell]] = {}
-    for cell in cells_of(plan):
-        make_cell(cell, settings)
-        for key, item in both_shards(cell):
-            by_shard.setdefault(key, []).append(item)
-    complete([write_graph_shard(item, settings, plan) for item in by_shard.items()], settings)
+    if settings.search == "approximate":
+        complete(search_whole(plan, settings), settings)
+        return
+    by_row: dict[Row, list[Panel]] = {}
+    for panel in panels_of(plan, settings):
+        make_panel(panel, settings)
+        for key in both_rows(panel):
+            by_row.setdefault(key, []).append(panel)
+    complete([shard for item in by_row.items() for shard in write_row(item, settings, plan)], settings)
 
 
 def start(settings: GraphSettings) -> Work | Dataset:
@@ -104,8 +115,7 @@ def graph_request(settings: GraphSettings) -> Request:
         for side, datasets in sides.items()
         for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
     ]
-    rows = [sum(dataset.rows for dataset in datasets) for datasets in sides.values()]
-    search = settings.search if settings.search != "auto" else _fitting_search(*rows)
+    search = with_search(settings).search
     configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
     if search == "exact":
         return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
@@ -115,8 +125,16 @@ def graph_request(settings: GraphSettings) -> Request:
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
 
 
-def _fitting_search(rows: int, columns: int) -> str:
-    return "exact" if rows * columns <= EXACT_LIMIT else "approximate"
+def fitting_search(rows: int, columns: int) -> Search:
+    return "exact" if rows * columns <= EXACT_LIMIT else "partitioned"
+
+
+def with_search(settings: GraphSettings) -> GraphSettings:
+    """The settings with the search that `auto` stands for."""
+    if settings.search != "auto":
+        return settings
+    rows = (sum(open_dataset(url, "vectors").rows for url in urls) for _, urls in _sides(settings))
+    return settings.model_copy(update={"search": fitting_search(*rows)})
 
 
 def _sides(settings: GraphSettings) -> list[tuple[str, list[str]]]:
@@ -138,8 +156,11 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     """The plan of the output folder."""
     work = start(settings)
     if isinstance(work, Dataset):
-        return GridPlan(Work(work.url, work.manifest.request), (), ())
-    return GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings)))
+        return GridPlan(Work(work.url, work.manifest.request), (), (), 1)
+    source, target = (vector_shards(urls) for _, urls in _sides(settings))
+    dim = open_dataset(settings.source[0], "vectors").manifest.request.configuration["dim"]
+    assert isinstance(dim, int)
+    return GridPlan(work, source, target, dim)
 
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
@@ -148,36 +169,50 @@ def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
     return Partition(plan.work, plan.source, plan.target, settings.k, settings.copies, settings.threads)
 
 
-def _vector_shards(urls: list[str]) -> tuple[VectorShard, ...]:
-    """All shards of a side, numbered."""
-    datasets = [open_dataset(url, "vectors") for url in urls]
-    found = [(dataset.place(shard), shard.rows, shard.checksum) for dataset in datasets for shard in dataset.shards]
-    sample = -(-SAMPLE // max(len(found), 1))
-    return tuple(VectorShard(number, *shard, sample) for number, shard in enumerate(found))
+def panels_of(plan: GridPlan, settings: GraphSettings) -> list[Panel]:
+    return panels(plan.work.url, plan.source, plan.target, plan.dim, settings)
 
 
-def cells_of(plan: GridPlan) -> list[Cell]:
-    exact = plan.work.request.configuration["search"] == "exact"
-    return [Cell(plan.work.url, exact, source, target) for target in plan.target for source in plan.source]
+def both_rows(panel: Panel) -> list[Row]:
+    """The row of panels and the column that a panel is of."""
+    return [("forward", panel.row), ("backward", panel.column)]
 
 
-def both_shards(cell: Cell) -> list[tuple[tuple[Direction, int], Cell]]:
-    return [(("forward", cell.source.number), cell), (("backward", cell.target.number), cell)]
+def write_row(item: tuple[Row, list[Panel]], settings: GraphSettings, plan: GridPlan) -> list[MergedShard]:
+    """Merge a row or column of panels into the Parquet files of its shards, unless they are there already."""
+    (direction, _), given = item
+    shards = given[0].shards(direction)
+    done = [finished_shard(plan.work, direction, shard.number) for shard in shards]
+    if all(done):
+        return [shard for shard in done if shard is not None]
+    return [
+        _write_found(plan, direction, shard, found, SampleCheck())
+        for shard, found in merge_panels(given, direction, settings.k)
+    ]
 
 
-def write_graph_shard(
-    item: tuple[tuple[Direction, int], list[Cell]], settings: GraphSettings, plan: GridPlan
+def _write_found(
+    plan: GridPlan, direction: Direction, shard: VectorShard, found: Neighbours, check: SampleCheck
 ) -> MergedShard:
-    """Merge the cells of a shard into its Parquet file, unless it is there already."""
-    (direction, number), cells = item
-    work = plan.work
-    done = finished_shard(work, direction, number)
-    if done is not None:
-        return done
-    neighbours, check = merge_cells([cell.url for cell in cells], direction, settings.k)
-    vectors = cells[0].source if direction == "forward" else cells[0].target
-    index = number if direction == "forward" else number + len(plan.source)
-    return write_shard(work, direction, number, index, opened(vectors.url, vectors.checksum).ids, neighbours, check)
+    index = shard.number if direction == "forward" else shard.number + len(plan.source)
+    return write_shard(plan.work, direction, shard.number, index, opened(shard).ids, found, check)
+
+
+def search_whole(plan: GridPlan, settings: GraphSettings) -> list[MergedShard]:
+    """The approximate graph, by one FAISS index of each side on one machine."""
+    if not plan.source and not plan.target:  # it is complete
+        return []
+    sides = whole_side(plan.source), whole_side(plan.target)
+    graph, *searched = approximate_graph(*sides, settings.k, memory=settings.memory, threads=settings.threads)
+    written = []
+    for direction, shards, found, how in zip(DIRECTIONS, (plan.source, plan.target), graph, searched, strict=True):
+        first = 0
+        for shard in shards:
+            own = slice(first, first + shard.rows)
+            check = SampleCheck.of(*how.sample) if not first else SampleCheck()  # it is of the whole side
+            written.append(_write_found(plan, direction, shard, Neighbours(found.ids[own], found.scores[own]), check))
+            first += shard.rows
+    return written
 
 
 def complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
@@ -192,7 +227,7 @@ def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
         return {}
     from pipelines.graph.partition import choose_copies
 
-    partition = partition_of(GridPlan(work, *(_vector_shards(urls) for _, urls in _sides(settings))), settings)
+    partition = partition_of(make_plan(settings), settings)
     return {"cells": float(partition.cells), "copies": float(choose_copies(partition))}
 
 
@@ -201,23 +236,29 @@ def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:
         from pipelines.graph.partition import progress
 
         return partial(progress, partition_of(plan, settings))
-    return _watch_grid(plan)
+    return _watch_grid(plan, settings)
 
 
-def _watch_grid(plan: GridPlan) -> Watch:
-    """Progress by cells on disk."""
-    cells = cells_of(plan)
-    rows = {cell.url.rsplit("/", 1)[-1]: cell.source.rows * cell.target.rows for cell in cells}
+def _watch_grid(plan: GridPlan, settings: GraphSettings) -> Watch:
+    """Progress by panels on disk, and what is noted of those that are not whole."""
+    grid = {panel.name: panel.comparisons for panel in panels_of(plan, settings)}
     columns = sum(shard.rows for shard in plan.target)
-    filesystem, path = resolve(plan.work.scratch("cells"))
-
+    filesystem, path = resolve(plan.work.scratch("panels"))
     seen: set[str] = set()  # the files are cleared away when the graph is complete
 
     def state() -> list[Phase]:
         filesystem.invalidate_cache()
         names = filesystem.ls(path, detail=False) if filesystem.isdir(path) else []
-        seen.update(rows.keys() & {name.rsplit("/", 1)[-1] for name in names})
-        done = sum(rows[name] for name in seen)
-        return [Phase("graph", len(seen), len(cells), done // max(columns, 1), "cells")]
+        seen.update(name for name in grid if any(found.endswith(f"{name}-backward.npz") for found in names))
+        begun = (read_model(progress_url(plan.work.url, name), PanelNote) for name in _begun(plan.work) - seen)
+        done = sum(grid[name] for name in seen) + sum(note.comparisons for note in begun if note is not None)
+        return [Phase("graph", len(seen), len(grid), done // max(columns, 1), "panels")]
 
     return state
+
+
+def _begun(work: Work) -> set[str]:
+    """The panels of which progress is noted."""
+    filesystem, path = resolve(work.scratch("progress"))
+    names = filesystem.ls(path, detail=False) if filesystem.isdir(path) else []
+    return {name.rpartition("/")[2].removesuffix(".json") for name in names if name.endswith(".json")}

@@ -13,14 +13,17 @@ from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_shards import MergedShard
 from pipelines.graph.graph_stage import (
     GridPlan,
-    both_shards,
-    cells_of,
+    Row,
+    both_rows,
     complete,
     make_plan,
+    panels_of,
     partition_of,
-    write_graph_shard,
+    search_whole,
+    with_search,
+    write_row,
 )
-from pipelines.graph.grid_cells import Cell, make_cell
+from pipelines.graph.grid_panels import Panel, make_panel
 from pipelines.graph.partition import Partition
 from pipelines.graph.partition_stage import PartitionedGraph
 
@@ -38,12 +41,13 @@ class Graph(beam.PTransform):
         graph = (source.vectors, target.vectors) | Graph(settings)
 
     The vectors are read from the settings' folders: the two collections say when these are complete. Every finished
-    cell is a file in the work folder, so that a restart computes only the missing ones.
+    panel is a file in the work folder, so that a restart computes only the missing ones. What `auto` stands for must be
+    known here, so its vectors must be there already.
     """
 
     def __init__(self, settings: GraphSettings) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings = with_search(settings)
 
     def expand(self, sides: tuple[beam.PCollection[Shard], beam.PCollection[Shard]]) -> beam.PCollection[Shard]:
         settings = self.settings
@@ -56,6 +60,8 @@ class Graph(beam.PTransform):
         if settings.search == "partitioned":
             partition = plan | "Partition" >> beam.Map(partition_of, settings).with_output_types(Partition)
             merged = partition | "Search" >> PartitionedGraph()
+        elif settings.search == "approximate":
+            merged = plan | "Whole" >> beam.FlatMap(search_whole, settings).with_output_types(MergedShard)
         else:
             merged = plan | "Grid" >> Grid(settings)
         return (
@@ -74,50 +80,50 @@ class Grid(beam.PTransform):
 
     def expand(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
         settings = self.settings
-        compute = beam.ParDo(ComputeCell(settings))
+        compute = beam.ParDo(ComputePanel(settings))
         if settings.accelerator:
             compute.with_resource_hints(accelerator=settings.accelerator)
-        write = beam.Map(write_graph_shard, settings, beam.pvalue.AsSingleton(plan))
+        write = beam.FlatMap(write_row, settings, beam.pvalue.AsSingleton(plan))
         return (
             plan
-            | "Cells" >> beam.FlatMap(cells_of).with_output_types(Cell)
+            | "Panels" >> beam.FlatMap(panels_of, settings).with_output_types(Panel)
             | "Spread" >> beam.Reshuffle()
             | "Compute" >> compute
-            | "ByShard" >> beam.FlatMap(both_shards)
-            | "Merge" >> beam.CombinePerKey(UniteCells())
+            | "Rows" >> beam.FlatMap(_with_rows)
+            | "ByRow" >> beam.CombinePerKey(UnitePanels())
             | "Write" >> write.with_output_types(MergedShard)
         )
 
 
-class ComputeCell(beam.DoFn):
-    """A cell to its scratch file."""
+class ComputePanel(beam.DoFn):
+    """A panel to its scratch files."""
 
     def __init__(self, settings: GraphSettings) -> None:
         self.settings = settings
 
-    def process(self, cell: Cell) -> Iterator[Cell]:
-        if not is_complete(cell.folder):  # else this is a retry
-            make_cell(cell, self.settings)
-            Metrics.counter(NAMESPACE, "similarities").inc(cell.source.rows * cell.target.rows)
-            yield cell
+    def process(self, panel: Panel) -> Iterator[Panel]:
+        if not is_complete(panel.folder):  # else this is a retry
+            make_panel(panel, self.settings)
+            Metrics.counter(NAMESPACE, "similarities").inc(panel.comparisons)
+            yield panel
 
 
-class UniteCells(beam.CombineFn):
-    """The set of cells of a shard, by reference: lists of neighbours stay in files and memory holds two at a time.
+class UnitePanels(beam.CombineFn):
+    """The set of panels of a row, by reference: lists of neighbours stay in files and memory holds two at a time.
 
-    A union, so cells may come in any order, grouping and number.
+    A union, so panels may come in any order, grouping and number.
     """
 
-    def create_accumulator(self) -> frozenset[Cell]:
+    def create_accumulator(self) -> frozenset[Panel]:
         return frozenset()
 
-    def add_input(self, accumulator: frozenset[Cell], cell: Cell) -> frozenset[Cell]:
-        return accumulator | {cell}
+    def add_input(self, accumulator: frozenset[Panel], panel: Panel) -> frozenset[Panel]:
+        return accumulator | {panel}
 
-    def merge_accumulators(self, accumulators: Iterable[frozenset[Cell]]) -> frozenset[Cell]:
+    def merge_accumulators(self, accumulators: Iterable[frozenset[Panel]]) -> frozenset[Panel]:
         return frozenset().union(*accumulators)
 
-    def extract_output(self, accumulator: frozenset[Cell]) -> list[Cell]:
+    def extract_output(self, accumulator: frozenset[Panel]) -> list[Panel]:
         return sorted(accumulator)
 
 
@@ -138,3 +144,7 @@ class GraphOfAll(beam.PTransform):
 
 def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> GridPlan:
     return make_plan(settings)
+
+
+def _with_rows(panel: Panel) -> list[tuple[Row, Panel]]:
+    return [(row, panel) for row in both_rows(panel)]

@@ -23,14 +23,13 @@ from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
 from pipelines.datasets.work import Work, identity
-from pipelines.graph.graph_shards import Direction, MergedShard, SampleCheck, finished_shard, write_shard
-from pipelines.graph.grid_cells import VectorShard, opened, sampled_rows
+from pipelines.graph.graph_shards import DIRECTIONS, Direction, MergedShard, SampleCheck, finished_shard, write_shard
+from pipelines.graph.vector_sides import VectorShard, opened, sampled_rows
 from pipelines.runners.progress import Phase
 
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on: 4 GB at 256 dimensions
 WANTED_RECALL = 0.985  # of true nearest neighbours; where no number of copies reaches it, the largest is taken
 TRIED_COPIES = (4, 6, COPIES, 12, 16)
-SIDES: tuple[Direction, Direction] = ("forward", "backward")  # of the source's rows, of the target's
 
 
 class Partition(NamedTuple):
@@ -74,7 +73,7 @@ class Truth(NamedTuple):
 
 
 def items(partition: Partition) -> list[Item]:
-    return [Item(side, shard) for side in SIDES for shard in partition.shards(side)]
+    return [Item(side, shard) for side in DIRECTIONS for shard in partition.shards(side)]
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
@@ -87,7 +86,7 @@ def draw_sample(item: Item, partition: Partition) -> None:
     wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells)
     usable = np.flatnonzero(np.isfinite(vectors.inverse_norms))
     count = min(len(usable), -(-wanted * len(vectors) // max(total, 1)))
-    draw = np.random.default_rng([SIDES.index(item.side), item.shard.number])
+    draw = np.random.default_rng([DIRECTIONS.index(item.side), item.shard.number])
     training = usable[np.sort(draw.choice(len(usable), count, replace=False))]
     checked = usable[np.isin(usable, sampled_rows(vectors, item.shard.sample))]
     _save(url, training=vectors.unit(training), ids=vectors.ids[checked], vectors=vectors.unit(checked))
@@ -151,7 +150,7 @@ def choose_copies(partition: Partition) -> int:
 
 
 def _fewest_copies(partition: Partition, codebook: Codebook, pool: Threads) -> int:
-    truths = [truth for side in SIDES if len((truth := truth_of(partition, side)).ids)]
+    truths = [truth for side in DIRECTIONS if len((truth := truth_of(partition, side)).ids)]
     exist = np.concatenate([truth.nearest.ids[:, 0] != MISSING for truth in truths])
     if not exist.any():
         return COPIES
@@ -245,7 +244,7 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
     """All vectors of a key against each other, in parts by shard; the order in which they come does not matter."""
     sides = [
         sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
-        for side in SIDES
+        for side in DIRECTIONS
     ]
     if not all(sides):
         return Found([], 0)
@@ -365,7 +364,7 @@ def _place(item: Item) -> tuple[Direction, int]:
 
 
 def _open(shard: VectorShard) -> Vectors:
-    return opened(shard.url, shard.checksum)
+    return opened(shard)
 
 
 def _save(url: str, **arrays: np.ndarray) -> None:

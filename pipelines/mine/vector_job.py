@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mining.approximate import EXACT_LIMIT, plan_index
+from mining.approximate import plan_index
 from mining.corpus import read_id_pairs
 from mining.errors import InputError
 from mining.knn import plan_cells, require_fit
@@ -16,13 +16,13 @@ from mining.vectors import Vectors
 from pipelines.datasets.manifest import SEED, VECTORS, file_input, join
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
 from pipelines.embed.vector_shards import EncoderIdentity
+from pipelines.graph.graph_stage import fitting_search
 from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
 from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 from pipelines.mine.vector_files import PlantedSide, VectorFile, open_vector_file, plan_seed, store_sentences
 
-_APPROXIMATE_ROWS = 1 << 20  # of a shard: an index of many rows costs less than many of few
 _TEXT_SHARE = 16  # a shard of texts takes no more than this part of the memory
 
 
@@ -44,17 +44,17 @@ def mine_vectors(settings: VectorJobSettings, *, quiet: bool = True, report: Rep
 def _within_memory(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> VectorJobSettings:
     """The settings with shards that fit the memory; a budget in which nothing fits is refused."""
     counts = [side.lines.count for side in sides]
-    dim, exact = sides[0].vectors.dim, settings.search == "exact"
-    if settings.search == "auto":
-        exact = counts[0] * counts[1] <= EXACT_LIMIT
-    rows = settings.rows_per_shard if exact else max(settings.rows_per_shard, _APPROXIMATE_ROWS)
+    dim, search = sides[0].vectors.dim, settings.search
+    if search == "auto":
+        search = fitting_search(*counts)
+    rows = settings.rows_per_shard
     line_bytes = max(side.lines.size / side.lines.count for side in sides)
     rows = max(1, min(rows, int(settings.memory / _TEXT_SHARE / (line_bytes + 100))))
     left, right = (min(rows, count) for count in counts)
-    if exact:
+    if search == "exact":
         plan_cells(left, right, dim, settings.k, settings.memory, settings.threads or core_count())
-    else:
-        plan_index(max(left, right), max(left, right), dim, settings.k, settings.memory)
+    elif search == "approximate":
+        plan_index(max(counts), max(counts), dim, settings.k, settings.memory)
     require_pair_memory(settings.memory, *counts)
     return settings.model_copy(update={"rows_per_shard": rows})
 

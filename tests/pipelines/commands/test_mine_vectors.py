@@ -14,7 +14,7 @@ from fsspec.core import url_to_fs
 from mining.vectors import write_vectors
 from pipelines import cli
 from pipelines.datasets.manifest import open_dataset
-from pipelines.graph import graph_stage, grid_cells
+from pipelines.graph import graph_stage, grid_panels
 from pipelines.review.review_session import Session
 from tests.mining.oracle import laser_pairs
 
@@ -254,27 +254,28 @@ def test_what_a_result_does_not_rest_on_is_said(
 @pytest.mark.parametrize("out", ["pairs.tsv", "memory://killed/pairs.tsv"])
 def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
-    whole_cell, done = graph_stage.make_cell, []
+    monkeypatch.setattr(grid_panels, "_PANEL_WORK", 1)
+    whole_panel, done = graph_stage.make_panel, []
 
-    def stops_after(cells: int):  # type: ignore[no-untyped-def]
-        def cell(*args):  # type: ignore[no-untyped-def]
-            if len(done) == cells:
+    def stops_after(panels: int):  # type: ignore[no-untyped-def]
+        def panel(*args):  # type: ignore[no-untyped-def]
+            if len(done) == panels:
                 raise KeyboardInterrupt
             done.append(1)
-            whole_cell(*args)
+            whole_panel(*args)
 
-        return cell
+        return panel
 
-    monkeypatch.setattr(graph_stage, "make_cell", stops_after(20))
+    monkeypatch.setattr(graph_stage, "make_panel", stops_after(20))
     assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 130
     files, path = url_to_fs(out)
     assert not files.exists(path)
-    monkeypatch.setattr(graph_stage, "make_cell", stops_after(1000))
+    monkeypatch.setattr(graph_stage, "make_panel", stops_after(1000))
     made: list[object] = []
-    exact = grid_cells.knn_graph
-    monkeypatch.setattr(grid_cells, "knn_graph", lambda *given, **more: made.append(1) or exact(*given, **more))
+    exact = grid_panels.knn_graph
+    monkeypatch.setattr(grid_panels, "knn_graph", lambda *given, **more: made.append(1) or exact(*given, **more))
     assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 0
-    assert len(made) == 30 - 20, "5 x 6 cells, none of them twice"
+    assert len(made) == 30 - 20, "5 x 6 panels, none of them twice"
     assert files.cat_file(path) == (corpus.folder / "whole.tsv").read_bytes()
 
 

@@ -11,7 +11,7 @@ from pipelines.datasets.manifest import Counters, Request, Shard
 from pipelines.datasets.work import Work, begin
 
 
-def write_side(folder: Path, array: np.ndarray, shards: int) -> str:
+def write_side(folder: Path | str, array: np.ndarray, shards: int) -> str:
     request = Request(
         kind="vectors", configuration={"encoder": "e", "dim": array.shape[1], "dtype": "float32"}, inputs=[]
     )
