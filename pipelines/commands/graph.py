@@ -11,7 +11,7 @@ from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.runners.quiet import quiet_beam
 
-OPTIONS = {name: key(name) for name in ("k", "search", "copies", "device", "threads", "memory")}
+OPTIONS = {name: key(name) for name in ("k", "search", "copies", "codebook", "device", "threads", "memory")}
 
 
 @with_settings(GraphSettings, OPTIONS)
@@ -24,7 +24,7 @@ def command(
     *,
     chosen: dict[str, Any],
 ) -> None:
-    """Build the neighbour graph of two sides, both directions in one pass. Finished cells are not computed again.
+    """Build the neighbour graph of two sides, both directions in one pass. What is finished is not computed again.
 
     Example: twinlode graph work/src-vectors work/tgt-vectors --out work/graph
     """

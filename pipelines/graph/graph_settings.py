@@ -34,12 +34,17 @@ class GraphSettings(BaseModel):
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
     search: Search = Field(default="exact", description=SEARCH)
     copies: int | None = Field(
-        default=None, ge=1, description="partitioned: cells of each vector; default: as few as reach 98.5% recall"
+        default=None,
+        ge=1,
+        description="partitioned: cells of each vector; default: as few as find 99% of likely pairs with 0.5% error",
+    )
+    codebook: str | None = Field(
+        default=None, description="partitioned: folder of a graph of the same encoder, to use its codebook again"
     )
     device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     memory: MemorySize = Field(
         default=MEMORY,
-        description="memory of a worker, besides mapped files (not of partitioned search)",
+        description="memory of a worker, besides mapped files",
     )
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")

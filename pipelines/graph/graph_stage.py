@@ -21,6 +21,7 @@ from pipelines.datasets.manifest import (
     Dataset,
     Request,
     Shard,
+    fingerprint,
     open_dataset,
     read_model,
     side_roles,
@@ -44,7 +45,7 @@ from pipelines.runners.runner import Runner, RunnerSettings, run
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from pipelines.graph.partition import Partition
+    from pipelines.graph.partition_plan import Partition
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
@@ -58,6 +59,7 @@ class GridPlan:
     source: tuple[VectorShard, ...]
     target: tuple[VectorShard, ...]
     dim: int
+    encoder: str
 
 
 def build_graph(settings: GraphSettings, runner: Runner | None = None, *, quiet: bool = True) -> Dataset:
@@ -119,10 +121,23 @@ def graph_request(settings: GraphSettings) -> Request:
     configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
     if search == "exact":
         return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
-    # The memory chooses the index of an approximate search.
-    configuration |= {"copies": settings.copies} if search == "partitioned" else {"memory": int(settings.memory)}
+    if search == "partitioned":
+        configuration |= {"copies": settings.copies}
+        if settings.codebook is not None:
+            configuration |= {"codebook": _codebook_hash(settings, sides[SOURCE][0])}
+    else:
+        configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
+
+
+def _codebook_hash(settings: GraphSettings, vectors: Dataset) -> str:
+    """Of a codebook that fits the vectors."""
+    from pipelines.graph.partition_plan import given_codebook
+
+    about = vectors.manifest.request.configuration
+    assert settings.codebook is not None and isinstance(about["dim"], int)
+    return fingerprint(given_codebook(settings.codebook, str(about["encoder"]), about["dim"]).tobytes())
 
 
 def fitting_search(rows: int, columns: int) -> Search:
@@ -156,17 +171,29 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     """The plan of the output folder."""
     work = start(settings)
     if isinstance(work, Dataset):
-        return GridPlan(Work(work.url, work.manifest.request), (), (), 1)
+        return GridPlan(Work(work.url, work.manifest.request), (), (), 1, "")
     source, target = (vector_shards(urls) for _, urls in _sides(settings))
-    dim = open_dataset(settings.source[0], "vectors").manifest.request.configuration["dim"]
+    about = open_dataset(settings.source[0], "vectors").manifest.request.configuration
+    dim = about["dim"]
     assert isinstance(dim, int)
-    return GridPlan(work, source, target, dim)
+    return GridPlan(work, source, target, dim, str(about["encoder"]))
 
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
-    from pipelines.graph.partition import Partition
+    from pipelines.graph.partition_plan import Partition
 
-    return Partition(plan.work, plan.source, plan.target, settings.k, settings.copies, settings.threads)
+    return Partition(
+        work=plan.work,
+        source=plan.source,
+        target=plan.target,
+        k=settings.k,
+        dim=plan.dim,
+        encoder=plan.encoder,
+        memory=settings.memory,
+        copies=settings.copies,
+        codebook=settings.codebook,
+        threads=settings.threads,
+    )
 
 
 def panels_of(plan: GridPlan, settings: GraphSettings) -> list[Panel]:
@@ -225,10 +252,12 @@ def complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
 def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
     if settings.search != "partitioned":
         return {}
-    from pipelines.graph.partition import choose_copies
+    from pipelines.graph.partition_plan import codebook_of
+    from pipelines.graph.recall_sample import choose_copies
 
     partition = partition_of(make_plan(settings), settings)
-    return {"cells": float(partition.cells), "copies": float(choose_copies(partition))}
+    copies, pairs, _ = choose_copies(partition)
+    return {"cells": float(len(codebook_of(partition))), "copies": float(copies), "likely_pairs_met": pairs}
 
 
 def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:

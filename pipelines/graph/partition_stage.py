@@ -13,21 +13,16 @@ from mining.partitioned import absorb
 from pipelines.graph.graph_shards import Direction, MergedShard
 from pipelines.graph.partition import (
     FoundNeighbours,
-    Item,
     KeyRows,
-    Partition,
     Routing,
     assign,
-    choose_copies,
-    draw_sample,
-    find_truth,
-    items,
     make_keys,
     search_key,
     sum_counts,
-    train,
     write_found,
-)  # fmt: skip
+)
+from pipelines.graph.partition_plan import Item, Partition, items
+from pipelines.graph.recall_sample import choose_copies, draw_sample, find_truth, train
 
 NAMESPACE = "twinlode.graph"
 
@@ -43,7 +38,7 @@ class PartitionedGraph(beam.PTransform):
         trained = sampled | "Train" >> beam.Map(_train, the)
         compared = (
             shards
-            | "Truth" >> beam.Map(_find_truth, the, beam.pvalue.AsSingleton(sampled))
+            | "Truth" >> beam.Map(_find_truth, the, beam.pvalue.AsSingleton(trained))
             | "Compared" >> beam.combiners.Count.Globally()
         )
         chosen = trained | "Choose" >> beam.Map(_choose, the, beam.pvalue.AsSingleton(compared))
@@ -84,7 +79,7 @@ def _find_truth(item: Item, partition: Partition, ready: int) -> str:
 
 
 def _choose(ready: int, partition: Partition, also_ready: int) -> int:
-    return choose_copies(partition)
+    return choose_copies(partition).copies
 
 
 def _assign(item: Item, partition: Partition, copies: int) -> np.ndarray:

@@ -1,0 +1,96 @@
+"""What a partitioned search is given, and the scratch files that its steps leave."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mining.codebook import Codebook, cell_count
+from mining.errors import InputError
+from mining.files import atomic_writer
+from mining.paths import exists, open_url
+from pipelines.datasets.manifest import join
+from pipelines.datasets.work import Work, identity
+from pipelines.graph.graph_shards import DIRECTIONS, Direction
+from pipelines.graph.vector_sides import VectorShard
+
+CODEBOOK = "codebook.npz"  # beside the manifest, so that other graphs of the encoder can use it again
+
+
+class Partition(NamedTuple):
+    """What there is to search, and how."""
+
+    work: Work
+    source: tuple[VectorShard, ...]
+    target: tuple[VectorShard, ...]
+    k: int
+    dim: int
+    encoder: str
+    memory: int
+    copies: int | None  # None: as few as reach the wanted recall
+    codebook: str | None  # the folder of a graph whose codebook is used again
+    threads: int | None
+
+    def shards(self, side: Direction) -> tuple[VectorShard, ...]:
+        return self.source if side == "forward" else self.target
+
+    def rows(self, side: Direction) -> int:
+        return sum(shard.rows for shard in self.shards(side))
+
+    @property
+    def cells(self) -> int:
+        return cell_count(self.rows("forward"), self.rows("backward"))
+
+    def file(self, kind: str, side: Direction, number: int) -> str:
+        return self.work.scratch(kind, f"{side}-{number:05d}.npz")
+
+
+class Item(NamedTuple):
+    """One vector shard as a work item."""
+
+    side: Direction
+    shard: VectorShard
+
+
+def items(partition: Partition) -> list[Item]:
+    return [Item(side, shard) for side in DIRECTIONS for shard in partition.shards(side)]
+
+
+def place(item: Item) -> tuple[Direction, int]:
+    return item.side, item.shard.number
+
+
+def codebook_of(partition: Partition) -> Codebook:
+    return _codebook(partition.work.place(CODEBOOK), identity(partition.work.request))
+
+
+@lru_cache(maxsize=2)
+def _codebook(url: str, request: str) -> Codebook:
+    """Kept by what it was made for: it takes seconds to link many centroids."""
+    return Codebook(load_arrays(url)["centroids"])
+
+
+def given_codebook(folder: str, encoder: str, dim: int) -> np.ndarray:
+    """The centroids of another graph of the same encoder."""
+    url = join(folder, CODEBOOK)
+    if not exists(url):
+        raise InputError(f"{folder} has no {CODEBOOK}; give the folder of a graph made with --search partitioned")
+    saved = load_arrays(url)
+    if str(saved["encoder"]) != encoder or saved["centroids"].shape[1] != dim:
+        raise InputError(
+            f"the codebook in {folder} is of encoder {saved['encoder']} and dim {saved['centroids'].shape[1]}, but the "
+            f"vectors are of encoder {encoder} and dim {dim}; leave it out, or give one of the same encoder"
+        )
+    return saved["centroids"]
+
+
+def save_arrays(url: str, **arrays: np.ndarray) -> None:
+    with atomic_writer(url) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def load_arrays(url: str) -> dict[str, Any]:
+    with open_url(url) as stream, np.load(stream, allow_pickle=False) as saved:
+        return dict(saved)

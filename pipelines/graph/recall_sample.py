@@ -1,0 +1,182 @@
+"""The rows of both sides whose true neighbours are known: what the copies are chosen by, and recall is measured on.
+
+A step that needs them all reads one file a side: the samples of all shards are joined before they are compared, and so
+are the neighbours that each shard has for them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.codebook import SAMPLE_A_CELL, Codebook, train_codebook
+from mining.errors import InputError
+from mining.knn import knn_graph, require_fit
+from mining.neighbours import Neighbours, merge
+from mining.partitioned import COPIES
+from mining.paths import exists
+from mining.threads import Threads, thread_pool
+from mining.top_k import MISSING
+from mining.vectors import from_array
+from pipelines.graph.graph_shards import DIRECTIONS, Direction, SampleCheck
+from pipelines.graph.partition_plan import (
+    CODEBOOK,
+    Item,
+    Partition,
+    codebook_of,
+    given_codebook,
+    items,
+    load_arrays,
+    place,
+    save_arrays,
+)
+from pipelines.graph.vector_sides import opened, sampled_rows
+
+MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
+WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
+WANTED_ERROR = 0.005  # of the mean cosine of the neighbours, which a margin is measured against
+TRIED_COPIES = (4, 6, COPIES, 12, 16)  # where none of them is enough, the largest is taken
+OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
+
+
+class Truth(NamedTuple):
+    """The sampled rows of a side with their nearest of the other side, and the unit vectors of both."""
+
+    ids: np.ndarray  # (rows,) of the sampled rows
+    vectors: np.ndarray  # (rows, dim) float32
+    nearest: Neighbours  # (rows, k)
+    neighbours: np.ndarray  # (rows, k, dim) float32, zeros where there is none
+
+
+class Choice(NamedTuple):
+    """The copies, and what they are expected to reach."""
+
+    copies: int
+    pairs: float  # of rows whose nearest stands out, those that meet it in a cell
+    error: float  # of the mean cosine of the neighbours, at most: as if those missed were no nearer than the last
+
+
+def draw_sample(item: Item, partition: Partition) -> None:
+    """Rows of a shard for the codebook, and those whose true neighbours are searched."""
+    url = partition.file("sample", *place(item))
+    if exists(url):
+        return
+    vectors = opened(item.shard)
+    total = partition.rows("forward") + partition.rows("backward")
+    affordable = partition.memory // 4 // (4 * partition.dim)
+    wanted = 0 if partition.codebook else min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells, affordable)
+    usable = np.flatnonzero(np.isfinite(vectors.inverse_norms))
+    count = min(len(usable), -(-wanted * len(vectors) // max(total, 1)))
+    draw = np.random.default_rng([DIRECTIONS.index(item.side), item.shard.number])
+    training = usable[np.sort(draw.choice(len(usable), count, replace=False))]
+    checked = usable[np.isin(usable, sampled_rows(vectors, item.shard.sample))]
+    save_arrays(url, training=vectors.unit(training), ids=vectors.ids[checked], vectors=vectors.unit(checked))
+
+
+def train(partition: Partition) -> None:
+    """The codebook of all samples, or the given one; and the rows of all shards that recall is measured on."""
+    url = partition.work.place(CODEBOOK)
+    if exists(url) or not items(partition):
+        return
+    samples = {item: load_arrays(partition.file("sample", *place(item))) for item in items(partition)}
+    for side in DIRECTIONS:
+        own = [sample for item, sample in samples.items() if item.side == side]
+        ids, vectors = (np.concatenate([part[name] for part in own]) for name in ("ids", "vectors"))
+        save_arrays(partition.file("checked", side, 0), ids=ids, vectors=vectors)
+    save_arrays(url, centroids=_centroids(partition, samples), encoder=np.array(partition.encoder))
+
+
+def _centroids(partition: Partition, samples: dict[Item, dict[str, np.ndarray]]) -> np.ndarray:
+    if partition.codebook is not None:
+        return given_codebook(partition.codebook, partition.encoder, partition.dim)
+    sample = np.concatenate([part["training"] for part in samples.values()])
+    if not len(sample):
+        raise InputError(f"{partition.work.url}: no vector of either side has a direction; all are zeros")
+    with thread_pool(partition.threads) as pool:
+        return train_codebook(sample, partition.cells, pool).centroids
+
+
+def find_truth(item: Item, partition: Partition) -> None:
+    """The nearest in this shard of the sampled rows of the other side."""
+    url = partition.file("truth", *place(item))
+    if exists(url):
+        return
+    rows = load_arrays(partition.file("checked", OTHER[item.side], 0))["vectors"]
+    vectors = opened(item.shard)
+    sample = from_array(rows, "sample")
+    require_fit(sample, vectors, partition.k)
+    near = knn_graph(sample, vectors, partition.k, threads=partition.threads).forward
+    exists_ = near.ids != MISSING
+    found = np.zeros((*near.ids.shape, vectors.dim), np.float32)
+    found[exists_] = vectors.unit(np.searchsorted(vectors.ids, near.ids[exists_]))
+    save_arrays(url, ids=near.ids, scores=near.scores, neighbours=found)
+
+
+def join_truth(partition: Partition, side: Direction) -> Truth:
+    """The true neighbours of a side's sample, over all shards of the other side, in one file."""
+    checked = load_arrays(partition.file("checked", side, 0))
+    best = Neighbours.none(len(checked["ids"]), partition.k)
+    vectors = np.zeros((*best.ids.shape, partition.dim), np.float32)
+    for shard in partition.shards(OTHER[side]):
+        part = load_arrays(partition.file("truth", OTHER[side], shard.number))
+        merged = merge([best, Neighbours(part["ids"], part["scores"])], partition.k)
+        both_ids = np.concatenate([best.ids, part["ids"]], 1)
+        both = np.concatenate([vectors, part["neighbours"]], 1)
+        where = (both_ids[:, None, :] == merged.ids[:, :, None]).argmax(2)
+        best, vectors = merged, np.take_along_axis(both, where[:, :, None], 1)
+    save_arrays(partition.file("nearest", side, 0), rows=checked["ids"], ids=best.ids, scores=best.scores)
+    return Truth(checked["ids"], checked["vectors"], best, vectors)
+
+
+def choose_copies(partition: Partition) -> Choice:
+    """The fewest copies that let the sampled rows meet their true neighbours in a cell, on both sides."""
+    url = partition.work.scratch("choice.npz")
+    if not items(partition):
+        return Choice(COPIES, 1.0, 0.0)
+    if not exists(url):
+        truths = [join_truth(partition, side) for side in DIRECTIONS]
+        with thread_pool(partition.threads) as pool:
+            save_arrays(url, choice=np.array(_chosen(truths, codebook_of(partition), partition.copies, pool)))
+    copies, pairs, error = load_arrays(url)["choice"].tolist()
+    return Choice(int(copies), pairs, error)
+
+
+def _chosen(truths: list[Truth], codebook: Codebook, copies: int | None, pool: Threads) -> Choice:
+    truths = [truth for truth in truths if len(truth.ids)]
+    nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
+    if not (nearest.ids != MISSING).any():
+        return Choice(copies or COPIES, 1.0, 0.0)
+    most = copies or TRIED_COPIES[-1]
+    rows = np.concatenate([codebook.nearest(truth.vectors, most, pool) for truth in truths])
+    near = [truth.neighbours.reshape(-1, truth.neighbours.shape[2]) for truth in truths]
+    others = np.concatenate([codebook.nearest(part, most, pool) for part in near]).reshape(*nearest.ids.shape, -1)
+    choice = Choice(most, 1.0, 0.0)
+    for choice in (expected(nearest, rows, others, count) for count in ([copies] if copies else TRIED_COPIES)):
+        if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
+            break
+    return choice
+
+
+def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int) -> Choice:
+    """What so many copies reach, from the cells of rows (rows, cells) and of their neighbours (rows, k, cells)."""
+    exist = nearest.ids != MISSING
+    meet = (rows[:, None, :copies, None] == others[:, :, None, :copies]).any((2, 3)) & exist
+    means = nearest.means()
+    ratio = np.divide(nearest.scores[:, 0], means, out=np.zeros(len(means)), where=exist[:, 0] & (means > 0))
+    stands_out = exist[:, 0] & (ratio >= np.quantile(ratio[exist[:, 0]], 0.75))
+    last = np.where(exist, nearest.scores, np.inf).min(1)
+    kept = np.where(meet, nearest.scores, np.where(exist, last[:, None], 0.0)).sum(1) / np.maximum(exist.sum(1), 1)
+    lacking = np.divide(means - kept, np.abs(means), out=np.zeros(len(means)), where=means != 0)
+    return Choice(copies, float(meet[stands_out, 0].mean()), float(np.abs(lacking[exist[:, 0]]).mean()))
+
+
+def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleCheck:
+    """What a shard's neighbours have of the true ones of its sampled rows."""
+    truth = load_arrays(partition.file("nearest", item.side, 0))
+    ids = opened(item.shard).ids
+    own = np.isin(truth["rows"], ids)
+    rows = np.searchsorted(ids, truth["rows"][own])
+    return SampleCheck.of(
+        Neighbours(found.ids[rows], found.scores[rows]), Neighbours(truth["ids"][own], truth["scores"][own])
+    )
