@@ -2,7 +2,7 @@
 
 One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes where
 the CPU multiplies bytes fast: integers add up to the same sum in any order, so that the cells of a vector do not depend
-on threads or on what else is in its batch. Beyond `_ALL_CELLS` centroids an HNSW graph over them finds the nearest, so
+on threads or on what else is in its batch. Beyond `ALL_CELLS` centroids an HNSW graph over them finds the nearest, so
 that neither training nor assignment grows with the square of the corpus.
 """
 
@@ -22,8 +22,8 @@ from mining.threads import Threads
 
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
-_ITERATIONS = 8
-_ALL_CELLS = 8192  # up to here every centroid is compared with every vector
+ITERATIONS = 8
+ALL_CELLS = 8192  # up to here every centroid is compared with every vector
 _BATCH = 4096
 _LINKS = 32  # of each centroid in the HNSW graph
 _LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
@@ -44,7 +44,7 @@ class Codebook:
         best = np.empty((len(rows), count), np.int32)
         for first in range(0, len(rows), _BATCH):
             part = slice(first, first + _BATCH)
-            if len(self) > _ALL_CELLS:
+            if len(self) > ALL_CELLS:
                 self._links.hnsw.efSearch = max(_LEAST_EFFORT, 4 * count)
                 best[part] = self._links.search(rows[part], count)[1]
             else:
@@ -85,7 +85,7 @@ def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0)
     draw = np.random.default_rng(seed)
     start = np.unique(sample[np.sort(draw.choice(len(sample), min(cells, len(sample)), replace=False))], axis=0)
     codebook = Codebook(start)
-    for _ in range(_ITERATIONS):
+    for _ in range(ITERATIONS):
         owner = codebook.nearest(sample, 1, pool)[:, 0]
         sums = np.zeros_like(codebook.centroids)
         torch.from_numpy(sums).index_add_(0, torch.from_numpy(owner.astype(np.int64)), torch.from_numpy(sample))

@@ -33,6 +33,7 @@ COMMANDS = {
     "report": "report",
     "review": "review",
     "inspect": "inspect",
+    "plan": "plan",
     "train": "train",
     "train-classifier": "train_classifier",
     "negatives": "negatives",

@@ -34,6 +34,7 @@ LAYERS = [
     {"report"},
     {"loop"},
     {"evaluation"},
+    {"planning"},
     {"align", "clean"},
     {"mine"},
     {"graph"},

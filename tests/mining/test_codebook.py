@@ -36,7 +36,7 @@ def test_linked_centroids_give_nearly_the_same_cells(monkeypatch: pytest.MonkeyP
     book, rows = Codebook(unit(400)), unit(300, seed=1)
     with thread_pool(1) as pool:
         expected = book.nearest(rows, 4, pool)
-        monkeypatch.setattr(module, "_ALL_CELLS", 100)
+        monkeypatch.setattr(module, "ALL_CELLS", 100)
         found = book.nearest(rows, 4, pool)
         np.testing.assert_array_equal(Codebook(book.centroids).nearest(rows, 4, pool), found)
     assert (found[:, :, None] == expected[:, None, :]).any(2).mean() > 0.97

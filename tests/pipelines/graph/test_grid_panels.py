@@ -13,9 +13,9 @@ from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, make_plan, panels_of
 from pipelines.graph.graph_transform import GraphOfAll
 from pipelines.graph.vector_sides import sampled_rows
+from pipelines.planning.counted_files import traffic
 from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_side
-from tests.pipelines.mine.synthetic_graph import reset, traffic
 
 K, DIM = 3, 16
 
@@ -77,10 +77,10 @@ def test_where_memory_is_short_single_shards_meet(tmp_path: Path) -> None:
 def test_a_panel_opens_each_shard_once_and_leaves_two_files(tmp_path: Path) -> None:
     opens = []
     for shards in (2, 8):
-        asked = settings(f"counting://{tmp_path}/{shards}", (64, 64), (shards, shards))
-        reset()
+        asked = settings(f"counted://{tmp_path}/{shards}", (64, 64), (shards, shards))
+        before = traffic()
         build_graph(asked)
-        opens.append(traffic().opens)
+        opens.append((traffic() - before).opens)
     assert opens[1] - opens[0] < 6 * 12, "a dozen for each further shard of either side, not one for each pair of them"
 
 

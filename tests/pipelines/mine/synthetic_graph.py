@@ -1,14 +1,12 @@
-"""Graphs of made-up neighbours in any cutting, on a filesystem that counts what is opened, read and written."""
+"""Graphs of made-up neighbours in any cutting, as counted files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
-from fsspec.implementations.local import LocalFileOpener, LocalFileSystem
 
 from mining.filters import FilterSettings
 from mining.neighbours import Neighbours, write_neighbours
@@ -20,63 +18,15 @@ from pipelines.mine.mine_settings import MineSettings
 K = 4
 
 
-class Traffic(NamedTuple):
-    """Files opened, and bytes that went through them."""
-
-    opens: int
-    read: int
-    written: int
-
-
-class CountingFileSystem(LocalFileSystem):
-    """Local files under another name, so that they are treated as those of a store."""
-
-    protocol = "counting"
-    counted: ClassVar[dict[str, int]] = dict.fromkeys(Traffic._fields, 0)
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return super()._strip_protocol(path.removeprefix("counting://"))
-
-    def unstrip_protocol(self, name: str) -> str:
-        return f"counting://{name}"
-
-    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **kwargs: Any) -> CountedFile:
-        self.counted["opens"] += 1
-        return CountedFile(path, mode, fs=self, **kwargs)
-
-
-class CountedFile(LocalFileOpener):
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self.f.read(size)
-        CountingFileSystem.counted["read"] += len(data)
-        return data
-
-    def write(self, data: Any) -> int:
-        CountingFileSystem.counted["written"] += memoryview(data).nbytes
-        return int(self.f.write(data))
-
-
-fsspec.register_implementation("counting", CountingFileSystem, clobber=True)
-
-
-def reset() -> None:
-    CountingFileSystem.counted.update(dict.fromkeys(Traffic._fields, 0))
-
-
-def traffic() -> Traffic:
-    return Traffic(**CountingFileSystem.counted)
-
-
 def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
     """Two sides of so many sentences, half of them with a counterpart, and their graph; the same in any cutting."""
     sides = [_sentences(folder / name, rows, shards) for name in ("src", "tgt")]
     vectors = []
     for side in sides:
-        place = Path(f"{side.url.removeprefix('counting://')}-vectors")
-        vectors.append(_begun(place, "vectors", [side.as_input("", f"counting://{place}")]).complete([], Counters()))
+        place = Path(f"{side.url.removeprefix('counted://')}-vectors")
+        vectors.append(_begun(place, "vectors", [side.as_input("", f"counted://{place}")]).complete([], Counters()))
     inputs = [
-        data.as_input(role, f"counting://{folder}/graph") for role, data in zip((SOURCE, TARGET), vectors, strict=True)
+        data.as_input(role, f"counted://{folder}/graph") for role, data in zip((SOURCE, TARGET), vectors, strict=True)
     ]
     work = _begun(folder / "graph", "graph", inputs)
     made = []
@@ -87,12 +37,12 @@ def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
             made.append(Shard(index=len(made), name=name, rows=len(ids), digest=f"{len(made)}", role=direction))
     graph = work.complete(made, Counters(rows_in=2 * rows, kept=2 * rows))
     source, target = ([side.url] for side in sides)
-    out = f"counting://{folder}/pairs"
+    out = f"counted://{folder}/pairs"
     return MineSettings(graph=graph.url, source=source, target=target, out=out, filters=FilterSettings.none())
 
 
 def _begun(place: Path, kind: Any, inputs: list) -> Work:
-    work = begin(f"counting://{place}", Request(kind=kind, configuration={}, inputs=inputs))
+    work = begin(f"counted://{place}", Request(kind=kind, configuration={}, inputs=inputs))
     assert isinstance(work, Work)
     return work
 

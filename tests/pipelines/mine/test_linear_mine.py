@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.mine.pair_stage import mine, pair_batches
-from tests.pipelines.mine.synthetic_graph import Traffic, reset, traffic, write_graph
+from pipelines.planning.counted_files import Traffic, traffic
+from tests.pipelines.mine.synthetic_graph import write_graph
 
 ROWS = 4000
 
@@ -13,9 +14,9 @@ ROWS = 4000
 def mined(folder: Path, shards: int) -> tuple[Traffic, pa.Table]:
     asked = write_graph(folder, ROWS, shards)
     changes = {"edges_at_once": 1000, "rows_per_shard": ROWS // shards, "text_memory": 200_000}
-    reset()
+    before = traffic()
     pairs = mine(asked.model_copy(update=changes))
-    return traffic(), pa.concat_tables(list(pair_batches(pairs))).combine_chunks()
+    return traffic() - before, pa.concat_tables(list(pair_batches(pairs))).combine_chunks()
 
 
 def test_files_and_bytes_grow_as_the_shards(tmp_path: Path) -> None:

@@ -146,18 +146,17 @@ def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_p
     assert 0 < found.manifest.counters.dropped["repeated_target"] == everything.rows - len(expected)
 
 
-def test_small_shards_are_searched_by_brute_force_and_the_recall_says_so(whole: JobResult, tmp_path: Path) -> None:
+def test_approximate_search_says_how_much_it_found(whole: JobResult, tmp_path: Path) -> None:
     vectors = [f"{side.url}-vectors" for side in (whole.source, whole.target)]
     asked = GraphSettings(
         source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, search="approximate"
     )
     found = build_graph(asked)
     assert whole.graph.manifest.measures == {}
-    assert {name: value for name, value in found.manifest.measures.items() if "error" not in name} == {
-        f"{side}_{measure}": 1.0 for side in ("forward", "backward") for measure in ("recall", "recall_at_1")
-    }
-    assert found.manifest.measures["forward_mean_error"] == 0
-    assert found.fingerprint == whole.graph.fingerprint
+    for side in ("forward", "backward"):
+        measures = [found.manifest.measures[f"{side}_{name}"] for name in ("recall", "recall_at_1")]
+        assert 0.9 < measures[0] <= measures[1] <= 1
+    assert found.manifest.measures["forward_mean_error"] < 0.1
 
 
 def test_thresholds_filters_and_provenance(corpora: Path, whole: JobResult, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""`twinlode plan`: what a mine will cost, before it is run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.planning.plan_settings import PlanSettings
+from pipelines.runners.quiet import quiet_beam
+
+OPTIONS = {
+    name: key(name)
+    for name in ("encoder", "search", "k", "copies", "rows_per_shard", "memory", "workers", "sample", "budget")
+}
+
+
+@with_settings(PlanSettings, OPTIONS)
+def command(
+    source: Annotated[str, typer.Argument(help="Text of the source side, a folder made by prepare, or a line count.")],
+    target: Annotated[str, typer.Argument(help="The same of the target side.")],
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    *,
+    chosen: dict[str, Any],
+) -> None:
+    """Predict what a mine takes: core-hours, bytes, files, memory, money, hours, and the first limit that breaks.
+
+    A sample of the text is mined on this machine, which takes about a minute, and every stage is scaled up. With
+    --budget a plan that costs more is refused with exit code 2.
+
+    Example: twinlode plan en.txt de.txt --workers 64 --budget 100
+    """
+    quiet_beam()
+    settings = validated(PlanSettings, OPTIONS, settings_tree(chosen, config, set_), "plan")
+    from pipelines.planning.bill import make_bill, show_bill
+
+    bill = make_bill(source, target, settings)
+    show_bill(bill, settings)
+    bill.require_budget(settings)

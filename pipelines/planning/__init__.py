@@ -1,0 +1,1 @@
+"""What a mine will cost before it is run: a short calibration on this machine, and a model of every stage."""

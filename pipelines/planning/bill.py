@@ -1,0 +1,121 @@
+"""A plan as tables: what each stage takes, and what that comes to."""
+
+from __future__ import annotations
+
+import shutil
+from typing import NamedTuple
+
+from rich.console import Console
+
+from mining.errors import InputError
+from mining.language_id import require_language
+from mining.paths import exists, expand
+from pipelines.datasets.manifest import MANIFEST, join, open_dataset
+from pipelines.datasets.sentences import read_shard
+from pipelines.planning.cost_model import CostPlan, predict
+from pipelines.planning.plan_settings import PlanSettings
+from pipelines.planning.sample_runs import Calibrated, calibrate_machine, first_lines, made_up_lines
+from pipelines.runners.console_table import show_table
+
+
+class PlannedSide(NamedTuple):
+    """The lines of one side: how many, and the first of them; no language where these are made up."""
+
+    lines: int
+    sample: list[str]
+    lang: str | None
+
+
+class Bill(NamedTuple):
+    plan: CostPlan
+    calibrated: Calibrated
+
+    def require_budget(self, settings: PlanSettings) -> None:
+        money = self.plan.money(settings.prices)
+        if settings.budget is not None and money > settings.budget:
+            raise InputError(f"this mine would cost about {money:,.2f}, more than the budget of {settings.budget:,.2f}")
+
+
+def make_bill(source: str, target: str, settings: PlanSettings) -> Bill:
+    """Calibrate this machine on the text, and predict the mine of all of it."""
+    sides = [planned_side(given, settings.sample, number) for number, given in enumerate((source, target))]
+    found = calibrate_machine(settings, [side.sample for side in sides], [side.lang for side in sides])
+    free = float(shutil.disk_usage(".").free)
+    return Bill(predict((sides[0].lines, sides[1].lines), found, settings, free), found)
+
+
+def planned_side(given: str, sample: int, seed: int) -> PlannedSide:
+    """A count of lines, a sentences dataset, or text."""
+    if given.replace("_", "").replace(",", "").isdigit():
+        count = int(given.replace("_", "").replace(",", ""))
+        if not count:
+            raise InputError("there is nothing to plan for 0 lines")
+        return PlannedSide(count, made_up_lines(sample, seed), None)
+    if exists(join(given, MANIFEST)):
+        dataset = open_dataset(given, "sentences")
+        texts: list[str] = []
+        for shard in dataset.shards:
+            texts += read_shard(dataset.shard_url(shard), ["text"])["text"][: sample - len(texts)].to_pylist()
+            if len(texts) >= sample:
+                break
+        return PlannedSide(dataset.rows, texts, _language(texts, given))
+    urls = expand([given])
+    texts = first_lines(urls, sample)
+    if not texts:
+        raise InputError(f"{given}: there is no text in it")
+    return PlannedSide(_count_lines(urls), texts, _language(texts, given))
+
+
+def _language(texts: list[str], name: str) -> str:
+    return require_language(texts[:500], name)
+
+
+def _count_lines(urls: list[str]) -> int:
+    from mining.files import open_decompressed
+
+    count = 0
+    for url in urls:
+        with open_decompressed(url) as stream:
+            while chunk := stream.read(1 << 22):
+                count += chunk.count(b"\n")
+    return max(count, 1)
+
+
+def show_bill(bill: Bill, settings: PlanSettings) -> None:
+    plan, console = bill.plan, Console()
+    header = ["stage", "core-hours", "read", "written", "shuffled", "files", "memory", "hours"]
+    rows = [
+        [
+            stage.stage,
+            f"{stage.core_hours:,.3g}",
+            *(size(value) for value in (stage.read, stage.written, stage.shuffled)),
+            f"{stage.objects:,.0f}",
+            size(stage.memory),
+            f"{stage.hours(settings.workers):,.3g}",
+        ]
+        for stage in plan.stages
+    ]
+    total = [
+        "all",
+        f"{sum(stage.core_hours for stage in plan.stages):,.3g}",
+        *(size(sum(getattr(stage, name) for stage in plan.stages)) for name in ("read", "written", "shuffled")),
+        f"{sum(stage.objects for stage in plan.stages):,.0f}",
+        size(max(stage.memory for stage in plan.stages)),
+        f"{plan.hours(settings.workers):,.3g}",
+    ]
+    title = f"{plan.lines[0]:,} and {plan.lines[1]:,} lines, {plan.search} search, {settings.workers} cores"
+    show_table([header, *rows, total], console, title, end=1)
+    limit = plan.first_limit
+    verb = "breaks first" if limit.share > 1 else "is nearest"
+    console.print(f"money, at the prices of the settings: {plan.money(settings.prices):,.2f}", highlight=False)
+    told = f"limit that {verb}: {limit.name}, {limit.share:,.2g} times what there is ({limit.advice})"
+    console.print(told, highlight=False, soft_wrap=True)
+
+
+def size(value: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000:
+            return f"{value:,.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} PB"

@@ -1,0 +1,40 @@
+"""Settings of a plan. Nothing heavy is imported: the command derives its options from them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.embed.embed_settings import default_encoder
+from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
+
+
+class Prices(BaseModel):
+    """What a cloud charges, in one currency; the defaults are list prices of a large one, in dollars."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    core_hour: float = Field(default=0.07, ge=0, description="a vCPU for an hour, with its memory")
+    shuffled_gb: float = Field(default=0.011, ge=0, description="a gigabyte through the engine's shuffle")
+    stored_gb_month: float = Field(default=0.02, ge=0, description="a gigabyte kept for a month")
+    thousand_requests: float = Field(default=0.005, ge=0, description="a thousand files opened or written")
+
+
+class PlanSettings(BaseModel):
+    """How the mine would be run, and what it may cost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    encoder: str = Field(
+        default_factory=default_encoder,
+        description="encoder: a folder, a URL, or a Hugging Face model. Default: the one that comes with twinlode",
+    )
+    search: Search = Field(default="auto", description=SEARCH)
+    k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
+    copies: int = Field(default=8, ge=1, description="cells of each vector in a partitioned search")
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
+    memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
+    workers: int = Field(default=2, ge=1, description="cores that work at the same time")
+    sample: int = Field(default=4000, ge=200, description="lines of each side that are mined to calibrate the plan")
+    budget: float | None = Field(default=None, gt=0, description="refuse a plan that costs more money than this")
+    prices: Prices = Prices()
