@@ -1,0 +1,111 @@
+"""Plans: what grows as the rows, what as their product, which limit comes first, and a budget that refuses."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mining.errors import InputError
+from pipelines.cli import app
+from pipelines.planning import bill, sample_runs
+from pipelines.planning.bill import planned_side, size
+from pipelines.planning.cost_model import CostPlan, predict
+from pipelines.planning.counted_files import Traffic
+from pipelines.planning.plan_settings import PlanSettings, Prices
+from pipelines.planning.sample_runs import STAGES, Calibrated, Kernels, Measured, SampleRun
+from tests.pipelines.corpora import write_corpora, write_encoder
+
+
+def run(lines: int, shards: int, seconds: float) -> SampleRun:
+    files = Traffic(opens=10 * shards, objects=5 * shards, read=100 * lines, written=50 * lines)
+    return SampleRun(lines, shards, lines * 9 // 10, lines // 4, dict.fromkeys(STAGES, Measured(seconds, files)))
+
+
+FOUND = Calibrated(run(1000, 1, 1.0), run(4000, 4, 2.5), Kernels(1e8, 1e8, 1e8), 256, 60.0)
+
+
+def plan(lines: int, **changes: object) -> CostPlan:
+    return predict((lines, lines), FOUND, PlanSettings(encoder="e", **changes), 1e15)  # type: ignore[arg-type]
+
+
+def hours(found: CostPlan) -> dict[str, float]:
+    return {stage.stage: stage.core_hours for stage in found.stages}
+
+
+def test_stages_grow_as_they_should() -> None:
+    small, large = hours(plan(10**6, search="exact")), hours(plan(10**7, search="exact"))
+    for stage in ("prepare", "embed", "mine"):
+        assert large[stage] / small[stage] == pytest.approx(10, rel=0.01)
+    assert large["graph"] / small["graph"] == pytest.approx(100)
+    assert small["graph"] == pytest.approx(0.9e6**2 / 1e8 / 3600)
+    assert small["mine"] == pytest.approx(2 * 0.9e6 * 1.5 / 2700 / 3600, rel=0.01)
+    linear = hours(plan(10**8))["graph"] / hours(plan(10**7))["graph"]
+    assert 5 < linear < 12, "a partitioned search grows as its rows, and its training is bounded"
+    assert plan(10**5).search == "exact" and plan(10**7).search == "partitioned"
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes", "limit"),
+    [
+        (10**5, {}, "sentences that are scored again"),
+        (3 * 10**6, {"search": "exact"}, "comparisons of an exact search"),
+        (10**8, {}, "memory of a search in one process"),
+        (10**9, {"memory": "1TB"}, "sentences that are scored again"),
+    ],
+)
+def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
+    assert plan(lines, **changes).first_limit.name == limit
+
+
+def test_a_full_disk_comes_first() -> None:
+    found = predict((10**6, 10**6), FOUND, PlanSettings(encoder="e"), 1e6)
+    assert found.first_limit.name == "free disk" and found.first_limit.share > 1
+
+
+def test_more_workers_than_work_items_do_not_help() -> None:
+    found = plan(10**6, search="exact")
+    assert found.hours(10) < found.hours(1)
+    assert found.hours(10**6) == found.hours(10**7) > 0
+    twice, once = (found.money(Prices(core_hour=price)) for price in (2.0, 1.0))
+    assert twice - once == pytest.approx(sum(hours(found).values()))
+
+
+def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
+    assert planned_side("1_000_000", 300, 0)[::2] == (1_000_000, None)
+    (tmp_path / "en.txt").write_text("This is a plain sentence of English text.\n" * 30)
+    lines, sample, lang = planned_side(str(tmp_path / "en.txt"), 10, 0)
+    assert (lines, len(sample), lang) == (30, 10, "en")
+    (tmp_path / "empty.txt").write_text("\n")
+    for given, told in (("0", "nothing to plan for 0"), (str(tmp_path / "empty.txt"), "there is no text in it")):
+        with pytest.raises(InputError, match=told):
+            planned_side(given, 10, 0)
+
+
+@pytest.mark.parametrize(("budget", "refused"), [("1000", False), ("0.001", True)])
+def test_a_budget_refuses(budget: str, refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bill, "calibrate_machine", lambda *given: FOUND)
+    result = CliRunner().invoke(app, ["plan", "3000000", "2000000", "--encoder", "e", "--budget", budget])
+    assert "3,000,000 and 2,000,000 lines, partitioned search" in result.output
+    assert "limit that" in result.output
+    if refused:
+        assert isinstance(result.exception, InputError) and "more than the budget of 0.00" in str(result.exception)
+    else:
+        assert result.exit_code == 0
+
+
+@pytest.mark.slow
+def test_small_mines_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_corpora(tmp_path, 600)
+    write_encoder(tmp_path / "encoder")
+    monkeypatch.setattr(sample_runs, "_COMPARED", 3000)
+    given = [str(tmp_path / f"{side}.txt") for side in ("src", "tgt")]
+    asked = PlanSettings(encoder=str(tmp_path / "encoder"), sample=600)
+    made = bill.make_bill("600", "600", asked)
+    assert made.calibrated.dim == 16
+    assert all(measured.seconds > 0 and measured.files.opens > 0 for measured in made.calibrated.large.stages.values())
+    assert made.plan.stages[3].written > 0
+    assert planned_side(given[0], 50, 0).lines > 400
+
+
+def test_sizes() -> None:
+    assert [size(value) for value in (0, 999, 1e6, 2.5e12, 1e17)] == ["0 B", "999 B", "1 MB", "2.5 TB", "100 PB"]
