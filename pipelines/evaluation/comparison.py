@@ -12,8 +12,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, model_validator
 
+from encoder.checkpoint import save_checkpoint
+from encoder.models import PretrainedSettings, build_model
 from encoder.settings import Settings, validate_settings
-from encoder.training.session import Trained, train
+from encoder.training.session import BEST, Trained, train
 from encoder.training.trainer import Observer
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
@@ -35,7 +37,7 @@ _ROW = "row:"
 
 
 class ComparedRow(Settings):
-    """One way to train; or, with `encoder`, an encoder as it is."""
+    """One way to train; or, with `encoder` or `untrained`, an encoder as it is."""
 
     name: str = Field(description="Its name in the table.")
     change: dict[str, Any] = Field({}, description="Sections of `train` that this row has otherwise.")
@@ -43,6 +45,7 @@ class ComparedRow(Settings):
         (), description="Further changes, of which the one with the best held-out figure is taken (by the first seed)."
     )
     encoder: str | None = Field(None, description="Evaluate this encoder without any training.")
+    untrained: bool = Field(False, description="Evaluate the pretrained `model` as it comes, cut at its `max_tokens`.")
     only_start: bool = Field(False, description="Not evaluated: others begin with it, `start: {encoder: row:NAME}`.")
 
 
@@ -89,7 +92,7 @@ class CompareSettings(Settings):
 
 
 class Plan(NamedTuple):
-    """One training of a row; without settings its encoder is taken as it is."""
+    """One training of a row, or a look at an encoder as it is; `variants` are the settings to choose among."""
 
     row: ComparedRow
     seed: int
@@ -166,10 +169,12 @@ def _run_plans(
 
 def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Plan]:
     plans = []
-    for seed in range(1 if row.encoder is not None else settings.seeds):
+    as_it_is = row.encoder is not None or row.untrained
+    for seed in range(1 if as_it_is else settings.seeds):
         changes = row.choose or ({},)
         variants = tuple(row_settings(settings, row, out, seed, change) for change in changes)
-        variants = () if row.encoder is not None else variants
+        if row.untrained and not isinstance(variants[0].model, PretrainedSettings):
+            raise InputError(f"row {row.name}: only a pretrained model is worth evaluating untrained")
         plans.append(Plan(row, seed, variants, row_folder(out, row.name, seed), identity(settings, row, variants)))
     return plans
 
@@ -184,11 +189,15 @@ def _choice(found: Sequence[Finished], plan: Plan) -> int | None:
 def _run(settings: CompareSettings, plan: Plan, chosen: int | None, watch: ComparisonWatcher) -> Finished:
     name = plan.row.name
     trained: Trained | None = None
-    if plan.variants:
+    encoder = plan.row.encoder
+    if plan.row.untrained:
+        encoder = str(plan.folder / BEST)
+        save_checkpoint(plan.folder / BEST, build_model(plan.variants[0].model, 0), plan.variants[0], None, {})
+    elif encoder is None:
         chosen, trained = _train(plan, chosen, excluded_files(settings), watch)
     columns: dict[str, Any] = {}
     if not plan.row.only_start:
-        source = load_source(str(trained.folder if trained else plan.row.encoder))
+        source = load_source(str(trained.folder if trained else encoder))
         for benchmark in settings.benchmarks:
             watch.evaluating(name, benchmark.label)
             result = evaluate(benchmark, source, Path(settings.data))

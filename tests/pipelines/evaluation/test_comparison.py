@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
+from encoder import Encoder
 from encoder.settings import load_settings
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
@@ -15,6 +16,7 @@ from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
 from pipelines.evaluation.finished_rows import Figure, Finished, column_scores, summary
+from tests.encoder.fixtures import write_tiny_xlm_roberta
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
@@ -131,6 +133,19 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, monkeypatch: p
     assert (out / "grown/seed-0/choice-0").is_dir() and (out / "grown/seed-0/choice-1").is_dir()
     assert len(list((out / "grown/seed-1").glob("choice-*"))) == 1
     assert "claims" in report and "| c (Tatoeba: grown higher than as it is)" in (out / "compare.md").read_text()
+
+
+def test_a_pretrained_model_as_it_comes(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = yaml.safe_load(config.read_text())
+    tree["rows"] = [{"name": "as it comes", "untrained": True}]
+    config.write_text(yaml.safe_dump(tree))
+    assert twinlode(monkeypatch, "compare", config, "--out", tmp_path / "no") == 2  # a bag
+    model = {"kind": "pretrained", "source": str(write_tiny_xlm_roberta(tmp_path / "hf")), "max_tokens": 4}
+    tree["train"]["model"] = model
+    config.write_text(yaml.safe_dump(tree))
+    assert twinlode(monkeypatch, "compare", config, "--out", tmp_path / "out") == 0
+    assert Encoder.load(tmp_path / "out/as-it-comes/seed-0/best").model.max_tokens == 4
+    assert json.loads((tmp_path / "out/compare.json").read_text())["rows"][0]["steps"] == 0
 
 
 def finished(name: str, *values: float, spread: float = 1.0) -> list[Finished]:
