@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 from zipfile import BadZipFile
 
 import zstandard
+from fsspec.spec import AbstractBufferedFile
 
 from mining.decompression import Decompressed
 from mining.encodings import Utf8Check, likely_encoding, require_no_mark
@@ -76,7 +77,7 @@ def _raw_lines(url: str) -> Iterator[bytes]:
     number = 0
     try:
         with open_decompressed(url) as stream:
-            for number, line in enumerate(iter(partial(stream.readline, LONGEST), b""), 1):
+            for number, line in enumerate(iter(partial(_bounded(stream).readline, LONGEST), b""), 1):
                 if number == 1:
                     require_no_mark(line, url)
                     line = line.removeprefix(codecs.BOM_UTF8)
@@ -85,6 +86,11 @@ def _raw_lines(url: str) -> Iterator[bytes]:
                 yield line
     except (OSError, *_ARCHIVE_ERRORS) as error:
         raise InputError(f"{url}: cannot be read after line {number} ({error})") from None
+
+
+def _bounded(stream: IO[bytes]) -> IO[bytes]:
+    """The stream with a `readline` that takes a limit, which those of remote stores have not."""
+    return io.BufferedReader(cast(Any, stream), 1 << 18) if isinstance(stream, AbstractBufferedFile) else stream
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.spec import AbstractBufferedFile
 
 from encoder.checkpoint import METRICS, read_metrics
 from encoder.data.corpora import CorpusFile
@@ -170,6 +172,26 @@ def test_what_must_fit_in_memory_is_bounded(
     url = bomb(tmp_path / name, b"a" * (1 << 18), 5)
     with pytest.raises(InputError, match=message):
         read(url)  # type: ignore[operator]
+
+
+class Remote(AbstractBufferedFile):  # type: ignore[misc]
+    """A file as object stores give them."""
+
+    content = "eins\nzwei ü\r\ndrei".encode()
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self.content[start:end]
+
+
+def test_lines_of_a_remote_store_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(url: str) -> Remote:
+        return Remote(MemoryFileSystem(), url, size=len(Remote.content))
+
+    monkeypatch.setattr(files, "open_url", opened)
+    assert read_lines("s3://bucket/a.txt") == ["eins", "zwei ü", "drei"]
+    monkeypatch.setattr(files, "LONGEST", 6)
+    with pytest.raises(InputError, match="line 2: longer than"):
+        read_lines("s3://bucket/a.txt")
 
 
 def test_an_element_without_end_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
