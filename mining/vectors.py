@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 import pyarrow as pa
@@ -195,7 +196,7 @@ def _spooled(parts: Iterable[np.ndarray], dtype: np.dtype, shape: tuple[int, int
 def _map_numpy(url: str, path: Path) -> np.ndarray:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, SyntaxError, TokenError) as error:
         raise InputError(f"{url}: not a NumPy array file, or a truncated one ({error})") from None
     if not isinstance(array, np.ndarray) or array.ndim != 2:
         raise InputError(f"{url}: needs a two-dimensional array (sentences, dim)")

@@ -6,6 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +25,7 @@ from mining.errors import InputError
 from mining.files import open_decompressed, read_lines, read_whole
 from mining.paths import resolve
 from mining.translation_units import iterate_units
+from mining.vectors import open_vectors
 from pipelines import cli
 from pipelines.clean.bitext_chunks import read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
@@ -77,6 +79,14 @@ def test_a_parquet_file_with_a_hole(tmp_path: Path) -> None:
     path.write_bytes(data[:40] + data[400:])
     with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):
         list(read_block(Block(0, str(path), "parquet"), SETTINGS))
+
+
+def test_an_array_whose_header_does_not_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((4, 8), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(4, 8), }", b"(4, 8  , "))
+    with pytest.raises(InputError, match=r"a\.npy"):
+        open_vectors(str(path))
 
 
 def test_a_compiled_catalog_that_is_cut_off(tmp_path: Path) -> None:

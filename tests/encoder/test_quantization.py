@@ -145,3 +145,16 @@ def test_what_cannot_be_quantized_is_refused(
     write_checkpoint(tmp_path / "whole", settings)
     with pytest.raises(InputError, match=sentence):
         quantize_encoder(str(tmp_path / "whole"), tmp_path / "small", dim=dim)
+
+
+def test_an_encoder_appears_with_its_card_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it would be refused, because it is there, when the command is run again."""
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    write_checkpoint(tmp_path / "whole", BagSettings(dim=16))
+    monkeypatch.setattr("encoder.quantization.add_section", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quantize_encoder(str(tmp_path / "whole"), tmp_path / "small")
+    assert not (tmp_path / "small").exists() and not list(tmp_path.glob(".small*"))

@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import pytest
@@ -91,3 +93,21 @@ def test_a_mistake_of_ours_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(FileNotFoundError):
         run(monkeypatch, mistake)
+
+
+def test_when_all_is_done_sigterm_has_nothing_to_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert run(monkeypatch, bad_input) == 2
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_an_interrupted_command_leaves_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = TemporaryDirectory()
+    monkeypatch.setattr(cli.gc, "get_objects", lambda: [folder, "another object"])
+    monkeypatch.setattr(cli.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+    with pytest.raises(SystemExit):
+        cli.leave(130)
+    assert not Path(folder.name).exists()

@@ -210,3 +210,18 @@ def test_so_many_clients_and_no_more(server: ReviewServer) -> None:
     assert one_more.recv(1) == b"", "closed at once"
     for connection in [*several, one_more]:
         connection.close()
+
+
+def test_a_client_that_no_thread_can_serve_takes_no_room(server: ReviewServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def no_memory(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_memory)
+    refused = [socket.create_connection((HOST, server.server_port), timeout=30) for _ in range(70)]
+    assert refused[-1].recv(1) == b"", "closed"
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert ask(server, "GET", "/*/chart", {"Host": f"localhost:{server.server_port}"}) == 200
+    for connection in refused:
+        connection.close()
