@@ -241,7 +241,7 @@ def language_test(settings: PrepareSettings) -> LanguageTest | None:
     if settings.lang_filter == "assume":
         return None
     if not is_known(lang):
-        raise InputError(f"the language detector does not know {lang}; set `lang_filter` to assume")
+        raise InputError(f"the language detector does not know {lang}; say --lang-filter assume to trust it")
     return LanguageTest(lang, settings.lang_probability)
 
 
