@@ -165,7 +165,7 @@ def test_no_registry_is_one_sentence_and_exit_code_2(
     said = capsys.readouterr().err.strip()
     assert said.startswith("twinlode: demo-seed 1.0 could not be fetched by pip (No matching distribution")
     assert "\n" not in said
-    assert not (offline / "runs").exists()
+    assert not list((offline / "runs").rglob("[!.]*.*")), "nothing but the folder that was held"
     assert list((offline / "cache/twinlode/catalogs").iterdir()) == []
 
 
