@@ -53,7 +53,7 @@ class SubwordSettings(BaseModel):
 def train_subword(
     sentences_by_lang: Mapping[str, Iterable[str]], settings: SubwordSettings, out: str | os.PathLike[str]
 ) -> None:
-    """Train on sentences that are already sampled, normalised and segmented, and write the model to `out`."""
+    """Train on sentences that are already sampled, normalized and segmented, and write the model to `out`."""
     by_lang = {canonical(lang): sentences for lang, sentences in sentences_by_lang.items()}
     if len(by_lang) < len(sentences_by_lang):
         raise InputError(f"two of the languages {', '.join(sentences_by_lang)} are the same one; merge their sentences")

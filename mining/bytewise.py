@@ -1,4 +1,4 @@
-"""Compiled kernels of the int8 pass, which `mining/quantised.py` explains: rounding, floors, candidates, settling."""
+"""Compiled kernels of the int8 pass, see `mining/quantised.py`: rounding, cut-offs, candidates, rescoring."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class SearchSide(NamedTuple):
     inverse: np.ndarray  # (rows of the file,) float64 inverse lengths
     places: np.ndarray  # (rows,) int32: which rows of the file these are
     scales: np.ndarray  # (rows,) float32: unit vector = scale x codes, but for rounding
-    reaches: np.ndarray  # (rows,) float32: product of codes and cosine differ by at most the two reaches
+    bounds: np.ndarray  # (rows,) float32: product of codes and cosine differ by at most the two error bounds
     tops: np.ndarray  # (rows, k) float32, descending: what the best cosines are at least, by products of codes
-    least: np.ndarray  # (rows,) float32: the last of them
-    floors: np.ndarray  # (rows,) float32: neighbours have score + reach of at least this
+    kth_scores: np.ndarray  # (rows,) float32: the last of them
+    cutoffs: np.ndarray  # (rows,) float32: neighbours have score + error bound of at least this
 
 
 class CandidateEdges(NamedTuple):
@@ -77,13 +77,13 @@ def raise_rows(
     group: int,
     maxima: np.ndarray,  # (groups of rows, columns) float32, out: what the best cosine of each group is at least
 ) -> None:
-    """Raise the floors of the rows by a block, and note its maxima for the columns.
+    """Raise the cut-offs of the rows by a block, and note its maxima for the columns.
 
-    The k-th largest of the maxima of disjoint groups is at most the k-th largest of all: a floor without branches.
+    The k-th largest of the maxima of disjoint groups is at most the k-th largest of all: a cut-off without branches.
     """
     lanes = np.empty(_LANES, np.float32)
     for i in range(block.shape[0]):
-        scale, reach, tops = rows.scales[top + i], rows.reaches[top + i], rows.tops[top + i]
+        scale, bound, tops = rows.scales[top + i], rows.bounds[top + i], rows.tops[top + i]
         best = maxima[i // group]
         if i % group == 0:
             best[:] = LOWEST
@@ -91,26 +91,26 @@ def raise_rows(
         for start in range(0, block.shape[1], _LANES):
             line, under = block[i, start : start + _LANES], best[start : start + _LANES]
             scales = columns.scales[left + start : left + start + _LANES]
-            reaches = columns.reaches[left + start : left + start + _LANES]
+            bounds = columns.bounds[left + start : left + start + _LANES]
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
-                lanes[j] = max(lanes[j], score - reaches[j])
-                under[j] = max(under[j], score - reach)
+                lanes[j] = max(lanes[j], score - bounds[j])
+                under[j] = max(under[j], score - bound)
         for j in range(_LANES):
             _raise(tops, lanes[j])
-        rows.least[top + i] = tops[-1]
-        rows.floors[top + i] = max(rows.floors[top + i], tops[-1] - 2 * reach)
+        rows.kth_scores[top + i] = tops[-1]
+        rows.cutoffs[top + i] = max(rows.cutoffs[top + i], tops[-1] - 2 * bound)
 
 
 @nb.njit(nogil=True, cache=True)
 def raise_columns(maxima: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
-    """Raise the floors of some columns by the maxima of a block, (groups, columns)."""
+    """Raise the cut-offs of some columns by the maxima of a block, (groups, columns)."""
     for group in range(maxima.shape[0]):
         for j in range(first, last):
             _raise(columns.tops[j], maxima[group, j - first])
     for j in range(first, last):
-        columns.least[j] = columns.tops[j, -1]
-        columns.floors[j] = max(columns.floors[j], columns.least[j] - 2 * columns.reaches[j])
+        columns.kth_scores[j] = columns.tops[j, -1]
+        columns.cutoffs[j] = max(columns.cutoffs[j], columns.kth_scores[j] - 2 * columns.bounds[j])
 
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
@@ -124,41 +124,41 @@ def tighten(
     column_cosines: np.ndarray,  # (columns, k): of this thread
     slack: np.float32,
 ) -> None:
-    """Compute the cosines of the best of a block: known that well, they let the rows' floors rise by a reach."""
+    """Compute the cosines of the best of a block: these let the cut-offs of the rows rise by an error bound."""
     row_scratch, column_scratch = _scratch(rows), _scratch(columns)
     for i in range(block.shape[0]):
         row = top + i
-        scale, reach, least = rows.scales[row], rows.reaches[row], rows.least[row]
+        scale, bound, kth_score = rows.scales[row], rows.bounds[row], rows.kth_scores[row]
         for start in range(0, block.shape[1], _STRIDE):
             line = block[i, start : start + _STRIDE]
             scales = columns.scales[left + start : left + start + _STRIDE]
-            reaches = columns.reaches[left + start : left + start + _STRIDE]
-            leasts = columns.least[left + start : left + start + _STRIDE]
+            bounds = columns.bounds[left + start : left + start + _STRIDE]
+            kth_scores = columns.kth_scores[left + start : left + start + _STRIDE]
             hit = np.int32(0)
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
-                hit = np.int32(hit | np.int32((score - reaches[j] >= least) | (score - reach >= leasts[j])))
+                hit = np.int32(hit | np.int32((score - bounds[j] >= kth_score) | (score - bound >= kth_scores[j])))
             if hit == 0:
                 continue
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
-                if score - reaches[j] >= least or score - reach >= leasts[j]:
+                if score - bounds[j] >= kth_score or score - bound >= kth_scores[j]:
                     column = left + start + j
                     cosine = _near_cosine(rows, row, row_scratch, columns, column, column_scratch) - slack
                     _raise(row_cosines[row], cosine)
                     _raise(column_cosines[column], cosine)
-        rows.floors[row] = max(rows.floors[row], row_cosines[row, -1] - reach)
+        rows.cutoffs[row] = max(rows.cutoffs[row], row_cosines[row, -1] - bound)
 
 
 @nb.njit(nogil=True, cache=True)
 def tighten_columns(cosines: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
-    """Raise the floors of some columns by the cosines that the threads found, (threads, columns, k)."""
+    """Raise the cut-offs of some columns by the cosines that the threads found, (threads, columns, k)."""
     for j in range(first, last):
         for thread in range(1, cosines.shape[0]):
             for slot in range(cosines.shape[2]):
                 _raise(cosines[0, j], cosines[thread, j, slot])
             cosines[thread, j] = LOWEST
-        columns.floors[j] = max(columns.floors[j], cosines[0, j, -1] - columns.reaches[j])
+        columns.cutoffs[j] = max(columns.cutoffs[j], cosines[0, j, -1] - columns.bounds[j])
 
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
@@ -172,7 +172,7 @@ def collect(
     found: CandidateEdges,
     count: int,
 ) -> tuple[int, int]:
-    """Append what reaches the floor of its row or its column, from row `first` of the block on.
+    """Append what reaches the cut-off of its row or its column, from row `first` of the block on.
 
     Returns the row to go on with, as it stops where a row might not fit any more, and how many candidates there are.
     """
@@ -181,16 +181,16 @@ def collect(
         if count + width > found.rows.shape[0]:
             return i, count
         row = top + i
-        scale, reach, floor = rows.scales[row], rows.reaches[row], rows.floors[row]
+        scale, bound, cutoff = rows.scales[row], rows.bounds[row], rows.cutoffs[row]
         for start in range(0, width, _STRIDE):
             line = block[i, start : start + _STRIDE]
             scales = columns.scales[left + start : left + start + _STRIDE]
-            reaches = columns.reaches[left + start : left + start + _STRIDE]
-            floors = columns.floors[left + start : left + start + _STRIDE]
+            bounds = columns.bounds[left + start : left + start + _STRIDE]
+            cutoffs = columns.cutoffs[left + start : left + start + _STRIDE]
             hit = np.int32(0)
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
-                hit = np.int32(hit | np.int32((score + reaches[j] >= floor) | (score + reach >= floors[j])))
+                hit = np.int32(hit | np.int32((score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])))
             if hit == 0:
                 continue
             for j in range(line.shape[0]):
@@ -198,17 +198,17 @@ def collect(
                 found.rows[count] = row
                 found.columns[count] = left + start + j
                 found.scores[count] = score
-                count += (score + reaches[j] >= floor) | (score + reach >= floors[j])
+                count += (score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])
     return block.shape[0], count
 
 
 @nb.njit(nogil=True, cache=True)
 def prune(found: CandidateEdges, count: int, rows: SearchSide, columns: SearchSide) -> int:
-    """Close up the candidates that still reach a floor; how many there are now."""
+    """Close up the candidates that still bound a cut-off; how many there are now."""
     kept = 0
     for n in range(count):
         i, j, score = found.rows[n], found.columns[n], found.scores[n]
-        if score + columns.reaches[j] >= rows.floors[i] or score + rows.reaches[i] >= columns.floors[j]:
+        if score + columns.bounds[j] >= rows.cutoffs[i] or score + rows.bounds[i] >= columns.cutoffs[j]:
             found.rows[kept], found.columns[kept], found.scores[kept] = i, j, score
             kept += 1
     return kept
@@ -223,26 +223,26 @@ def group_by(
     side: SearchSide,
     other: SearchSide,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the candidates of each row of a side begin, and the flat numbers of those that reach its floor."""
-    starts = np.zeros(side.floors.shape[0] + 1, np.int64)
+    """Where the candidates of each row of a side begin, and the flat numbers of those that bound its cut-off."""
+    starts = np.zeros(side.cutoffs.shape[0] + 1, np.int64)
     for thread in range(keys.shape[0]):
         for n in range(counts[thread]):
             key = keys[thread, n]
-            starts[key + 1] += scores[thread, n] + other.reaches[others[thread, n]] >= side.floors[key]
-    for key in range(side.floors.shape[0]):
+            starts[key + 1] += scores[thread, n] + other.bounds[others[thread, n]] >= side.cutoffs[key]
+    for key in range(side.cutoffs.shape[0]):
         starts[key + 1] += starts[key]
     order, place = np.empty(starts[-1], np.int64), starts[:-1].copy()
     for thread in range(keys.shape[0]):
         for n in range(counts[thread]):
             key = keys[thread, n]
-            if scores[thread, n] + other.reaches[others[thread, n]] >= side.floors[key]:
+            if scores[thread, n] + other.bounds[others[thread, n]] >= side.cutoffs[key]:
                 order[place[key]] = thread * keys.shape[1] + n
                 place[key] += 1
     return starts, order
 
 
 @nb.njit(nogil=True, cache=True)
-def settle(
+def rescore(
     side: SearchSide,
     other: SearchSide,
     starts: np.ndarray,
@@ -268,7 +268,7 @@ def settle(
                 score, column = approximate[order[n]], others[order[n]]
                 if (score >= tops[k - 1]) != promising:
                     continue
-                if score + side.reaches[key] + other.reaches[column] < scores[key, k - 1]:
+                if score + side.bounds[key] + other.bounds[column] < scores[key, k - 1]:
                     continue
                 near = _near_cosine(side, key, own_scratch, other, column, other_scratch)
                 if near + slack >= scores[key, k - 1]:

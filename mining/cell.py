@@ -41,22 +41,22 @@ def knn_cell(
 
         found = propose_torch(source, target, k + SLACK, blocks, device)
     return KnnGraph(
-        _settle(source, target, found.row_scores, found.row_places, k, pool),
-        _settle(target, source, found.column_scores, found.column_places, k, pool),
+        _rescore(source, target, found.row_scores, found.row_places, k, pool),
+        _rescore(target, source, found.column_scores, found.column_places, k, pool),
     )
 
 
-def _settle(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads) -> Neighbours:
+def _rescore(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads) -> Neighbours:
     """The best k of the candidates by canonical score, searching again the rows that are not proven."""
     bound = error_bound(x.dim)
-    settled, certain = rerank(x, y, scores, places, k, pool, bound)
+    rescored, certain = rerank(x, y, scores, places, k, pool, bound)
     doubtful = np.flatnonzero(~certain)
     multiplier = None if is_little(x, y) else pool
     for first in range(0, len(doubtful), _AGAIN_ROWS):
         rows = doubtful[first : first + _AGAIN_ROWS]
-        again = _search_again(x, y, rows, settled.scores[rows, -1] - np.float32(bound), k, multiplier)
-        settled.ids[rows], settled.scores[rows] = again
-    return settled
+        again = _search_again(x, y, rows, rescored.scores[rows, -1] - np.float32(bound), k, multiplier)
+        rescored.ids[rows], rescored.scores[rows] = again
+    return rescored
 
 
 def rerank(
@@ -98,9 +98,9 @@ def _original_places(local: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 
 def _search_again(
-    x: Vectors, y: Vectors, rows: np.ndarray, floors: np.ndarray, k: int, multiplier: Threads | None
+    x: Vectors, y: Vectors, rows: np.ndarray, cutoffs: np.ndarray, k: int, multiplier: Threads | None
 ) -> Neighbours:
-    """Exact search of a few rows: every column whose product reaches the row's floor gets its canonical score."""
+    """Exact search of a few rows: every column whose product reaches the row's cut-off gets its canonical score."""
     best = Neighbours.none(len(rows), k)
     stored = x.stored[rows].astype(np.float32)
     unit = stored * x.inverse_norms[rows, None].astype(np.float32)
@@ -108,7 +108,7 @@ def _search_again(
         columns = unit_rows(y, left, left + Blocks().columns)
         product = np.empty((len(rows), len(columns)), np.float32)
         multiply(unit, columns, product, multiplier)
-        which, places = np.nonzero(product >= floors[:, None])
+        which, places = np.nonzero(product >= cutoffs[:, None])
         others = y.rows(left, left + Blocks().columns)
         exact = np.empty(len(which), np.float32)
         needed, local = np.unique(places, return_inverse=True)

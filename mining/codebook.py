@@ -115,9 +115,9 @@ def _best_of(scores: np.ndarray, best: np.ndarray) -> None:
             values = scores[i, start : start + 64]
             hits = count if filled < count else 0
             if filled == count:
-                floor = top[count - 1]
+                cutoff = top[count - 1]
                 for j in range(values.shape[0]):
-                    hits += values[j] > floor
+                    hits += values[j] > cutoff
             if hits == 0:
                 continue
             for j in range(values.shape[0]):

@@ -91,7 +91,7 @@ def _plan(rows: int, columns: int, dim: int, k: int, memory: int, threads: int) 
     # A target row: its float32 vector (twice while it is scaled) and a candidate list for each thread and their join.
     column_bytes = 8 * dim + (threads + 2) * 8 * width * 2
     target_panel = int(left * 0.7 / column_bytes)
-    # A source row: its candidate list, settled list, and the merge into the graph.
+    # A source row: its candidate list, rescored list, and the merge into the graph.
     source_panel = int(left * 0.3 / (8 * width * 2 + 40 * k))
     if target_panel < min(columns, blocks.columns) or source_panel < min(rows, blocks.rows):
         return None

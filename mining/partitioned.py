@@ -119,11 +119,11 @@ def _compare(
     x: np.ndarray, rows: np.ndarray, y: np.ndarray, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists
 ) -> None:
     others = torch.from_numpy(y[columns]).T
-    floors = column_lists.scores[columns, -1]
+    cutoffs = column_lists.scores[columns, -1]
     for first in range(0, len(rows), _BLOCK_ROWS):
         some = rows[first : first + _BLOCK_ROWS]
         block = torch.mm(torch.from_numpy(x[some]), others).numpy()
-        enter(block, some, columns, *row_lists, *column_lists, floors)
+        enter(block, some, columns, *row_lists, *column_lists, cutoffs)
 
 
 def _bounded(
@@ -177,26 +177,26 @@ def enter(
     row_places: np.ndarray,  # (all rows, width) int32
     column_scores: np.ndarray,
     column_places: np.ndarray,
-    floors: np.ndarray,  # (columns,) float32: the last score of each column's list
+    cutoffs: np.ndarray,  # (columns,) float32: the last score of each column's list
 ) -> None:
     """Enter every similarity of a block into the lists of its row and of its column, each pair once."""
     last = row_scores.shape[1] - 1
     for i in range(block.shape[0]):
         row = rows[i]
-        floor = row_scores[row, last]
+        cutoff = row_scores[row, last]
         for start in range(0, block.shape[1], _STRIDE):
             values = block[i, start : start + _STRIDE]
-            lowest = floors[start : start + _STRIDE]
+            lowest = cutoffs[start : start + _STRIDE]
             hits = 0
             for j in range(values.shape[0]):
-                hits += (values[j] > floor) | (values[j] > lowest[j])
+                hits += (values[j] > cutoff) | (values[j] > lowest[j])
             if hits == 0:
                 continue
             for j in range(values.shape[0]):
                 column = columns[start + j]
-                if values[j] > floor:
+                if values[j] > cutoff:
                     _insert_once(row_scores[row], row_places[row], values[j], column)
-                    floor = row_scores[row, last]
+                    cutoff = row_scores[row, last]
                 if values[j] > lowest[j]:
                     _insert_once(column_scores[column], column_places[column], values[j], row)
                     lowest[j] = column_scores[column, last]

@@ -1,4 +1,4 @@
-"""Probe pairs, which are known translations planted in the corpora: which, where, and what became of them."""
+"""Probe pairs, which are known translations added to the corpora: which, where, and what became of them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mining.errors import InputError
 from mining.score_counts import ScoreCounts
 
 MIN_PROBES = 20
-FEWEST_PAIRS = 4 * MIN_PROBES  # half of them are planted in full, a quarter with either side alone
+FEWEST_PAIRS = 4 * MIN_PROBES  # half of them are added in full, a quarter with either side alone
 
 
 class ProbePlan(NamedTuple):
-    """Which seed pairs are planted in full, and of which only the source or only the target sentence."""
+    """Which seed pairs are added in full, and of which only the source or only the target sentence."""
 
     full: NDArray[np.int64]
     source_only: NDArray[np.int64]
     target_only: NDArray[np.int64]
 
     def sources(self) -> NDArray[np.int64]:
-        """The seed pairs whose source sentence is planted, in the order to append them to the source corpus."""
+        """The seed pairs whose source sentence is added, in the order to append them to the source corpus."""
         return np.concatenate([self.full, self.source_only])
 
     def targets(self) -> NDArray[np.int64]:
-        """The seed pairs whose target sentence is planted, in the order to append them to the target corpus."""
+        """The seed pairs whose target sentence is added, in the order to append them to the target corpus."""
         return np.concatenate([self.full, self.target_only])
 
 
@@ -62,7 +62,7 @@ def distinct(source: Sequence[Hashable], target: Sequence[Hashable]) -> NDArray[
     return np.array(kept, np.int64)
 
 
-def planted_rows(sources: NDArray, targets: NDArray, n_src: int, n_tgt: int) -> ProbeRows:
+def probe_rows(sources: NDArray, targets: NDArray, n_src: int, n_tgt: int) -> ProbeRows:
     """Read a plan back: the pair numbers of the probes behind corpora of these sizes, in the order of their rows."""
     _, src, tgt = np.intersect1d(sources, targets, assume_unique=True, return_indices=True)
     return ProbeRows(
@@ -72,7 +72,7 @@ def planted_rows(sources: NDArray, targets: NDArray, n_src: int, n_tgt: int) -> 
     )
 
 
-class Planted(NamedTuple):
+class ProbedVectors(NamedTuple):
     """Vectors of both sides with probes behind them, and of which probe pair each of those is, in their order."""
 
     source: NDArray[np.float32]
@@ -82,22 +82,22 @@ class Planted(NamedTuple):
     target_pairs: NDArray[np.int64]
 
 
-def plant_vectors(
+def add_probe_vectors(
     source: NDArray, target: NDArray, probe_source: NDArray, probe_target: NDArray, random_seed: int = 0
-) -> Planted:
-    """Plant probe pairs that are vectors without text, such as those that come with an encoder, row by row a pair."""
+) -> ProbedVectors:
+    """Add probe pairs that are vectors without text, such as those that come with an encoder, row by row a pair."""
     source_pairs, target_pairs = plan_vectors(probe_source, probe_target, random_seed)
-    return Planted(
+    return ProbedVectors(
         source=np.concatenate([source, probe_source[source_pairs]]),
         target=np.concatenate([target, probe_target[target_pairs]]),
-        rows=planted_rows(source_pairs, target_pairs, len(source), len(target)),
+        rows=probe_rows(source_pairs, target_pairs, len(source), len(target)),
         source_pairs=source_pairs,
         target_pairs=target_pairs,
     )
 
 
 def plan_vectors(source: NDArray, target: NDArray, random_seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which rows of probe vectors, row by row a pair, are planted on the source side, and which on the target side."""
+    """Which rows of probe vectors, row by row a pair, are added on the source side, and which on the target side."""
     if len(source) != len(target):
         raise InputError(f"{len(source)} source and {len(target)} target probe vectors are no pairs")
     chosen = distinct(*([row.tobytes() for row in side] for side in (source, target)))
@@ -119,7 +119,7 @@ class Evidence(NamedTuple):
     """The scores of each kind of match."""
 
     corpus: ScoreCounts
-    full: NDArray[np.float64]  # pairs planted in full, matched with each other
+    full: NDArray[np.float64]  # pairs added in full, matched with each other
     one_sided: NDArray[np.float64]  # one-sided probes matched with a corpus sentence
     mismatched: NDArray[np.float64]  # sentences of full pairs matched with a corpus sentence
     among_probes: int  # false matches of two probes
@@ -131,29 +131,29 @@ def gather(
 ) -> Evidence:
     """Sort the matches of corpora mined with probes in them by what they tell."""
     full = np.asarray(probes.full, np.int64).reshape(-1, 2)
-    lone_src, lone_tgt = np.asarray(probes.source_only, np.int64), np.asarray(probes.target_only, np.int64)
-    if len(full) < MIN_PROBES or len(lone_src) + len(lone_tgt) < MIN_PROBES:
-        raise InputError(f"a calibration needs {MIN_PROBES} pairs planted in full and as many one-sided ones, or more")
+    single_src, single_tgt = np.asarray(probes.source_only, np.int64), np.asarray(probes.target_only, np.int64)
+    if len(full) < MIN_PROBES or len(single_src) + len(single_tgt) < MIN_PROBES:
+        raise InputError(f"a calibration needs {MIN_PROBES} pairs added in full and as many one-sided ones, or more")
     src_full, tgt_full = (
         _places(ids, size, rows) for ids, size, rows in ((src, n_src, full[:, 0]), (tgt, n_tgt, full[:, 1]))
     )
-    src_lone, tgt_lone = _places(src, n_src, lone_src) >= 0, _places(tgt, n_tgt, lone_tgt) >= 0
-    src_corpus, tgt_corpus = ~src_lone & (src_full < 0), ~tgt_lone & (tgt_full < 0)
+    src_single, tgt_single = _places(src, n_src, single_src) >= 0, _places(tgt, n_tgt, single_tgt) >= 0
+    src_corpus, tgt_corpus = ~src_single & (src_full < 0), ~tgt_single & (tgt_full < 0)
     own = (src_full >= 0) & (src_full == tgt_full)
     # A probe matched with another probe says nothing about corpus sentences, least of all when the domains differ.
     one_corpus = src_corpus != tgt_corpus
     return Evidence(
         corpus=ScoreCounts.of(scores[src_corpus & tgt_corpus]),
         full=scores[own],
-        one_sided=scores[one_corpus & (src_lone | tgt_lone)],
+        one_sided=scores[one_corpus & (src_single | tgt_single)],
         mismatched=scores[one_corpus & ((src_full >= 0) | (tgt_full >= 0))],
         among_probes=int((~src_corpus & ~tgt_corpus & ~own).sum()),
         sizes=Sizes(
-            src=n_src - len(full) - len(lone_src),
-            tgt=n_tgt - len(full) - len(lone_tgt),
+            src=n_src - len(full) - len(single_src),
+            tgt=n_tgt - len(full) - len(single_tgt),
             full=len(full),
-            source_only=len(lone_src),
-            target_only=len(lone_tgt),
+            source_only=len(single_src),
+            target_only=len(single_tgt),
         ),
     )
 
@@ -161,7 +161,7 @@ def gather(
 def _places(ids: NDArray, size: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each id is among the planted rows, -1 where it is not."""
     if len(rows) and (rows.min() < 0 or rows.max() >= size):
-        raise ValueError(f"a planted row is outside of the {size} rows mined")
+        raise ValueError(f"a probe row is outside of the {size} rows mined")
     order = np.argsort(rows, kind="stable")
     near = order[np.minimum(np.searchsorted(rows, ids, sorter=order), len(rows) - 1)] if len(rows) else None
     return np.full(len(ids), -1, np.int64) if near is None else np.where(rows[near] == ids, near, -1)

@@ -65,7 +65,7 @@ def propose_compiled(source: Vectors, target: Vectors, width: int, blocks: Block
     """
     row_scores, row_places = empty_lists(len(source), width)
     shares = [empty_lists(len(target), width) for _ in range(pool.count)]
-    floors = [np.full(len(target), -np.inf, np.float32) for _ in range(pool.count)]
+    cutoffs = [np.full(len(target), -np.inf, np.float32) for _ in range(pool.count)]
     columns = unit_rows(target, 0, len(target))
     buffer = np.empty(min(blocks.rows, len(source)) * min(blocks.columns, len(target)), np.float32)
     multiplier = None if is_little(source, target) else pool
@@ -84,16 +84,16 @@ def propose_compiled(source: Vectors, target: Vectors, width: int, blocks: Block
                     row_places[top + start : top + stop],  # noqa: B023
                     scores[left:right],  # noqa: B023
                     places[left:right],  # noqa: B023
-                    floors[thread][left:right],  # noqa: B023
+                    cutoffs[thread][left:right],  # noqa: B023
                     top + start,  # noqa: B023
                     left,  # noqa: B023
                 )
 
             pool.over_rows(len(rows), work)
             # What is below the last candidate of any thread is below the last of all: fewer insertions from here on.
-            best = np.maximum.reduce([floor[left:right] for floor in floors])
-            for floor in floors:
-                floor[left:right] = best
+            best = np.maximum.reduce([cutoff[left:right] for cutoff in cutoffs])
+            for cutoff in cutoffs:
+                cutoff[left:right] = best
     column_scores, column_places = _join(shares, width)
     return Proposals(row_scores, row_places, column_scores, column_places)
 

@@ -20,8 +20,8 @@ from mining.bytewise import (
     prune,
     raise_columns,
     raise_rows,
+    rescore,
     round_rows,
-    settle,
     tighten,
     tighten_columns,
 )  # fmt: skip
@@ -31,7 +31,7 @@ from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
 
-_LEAST_ROWS = 2048  # below, floors are too weak to rule much out, and float32 is fast enough
+_LEAST_ROWS = 2048  # below, cut-offs are too weak to rule much out, and float32 is fast enough
 _MOST_NEIGHBOURS = 32
 _CANDIDATE_BYTES = 28  # row, column and score, and its number in the orders by row and by column
 _ROUND_ROWS = 1024
@@ -54,7 +54,7 @@ def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, poo
             width = min(blocks.columns, len(columns.places) - left)
             if not search.block(top, height, left, width):
                 return None
-    return search.settled()
+    return search.rescored()
 
 
 def _side(vectors: Vectors, k: int) -> SearchSide:
@@ -66,15 +66,15 @@ def _side(vectors: Vectors, k: int) -> SearchSide:
         inverse=vectors.inverse_norms,
         places=places,
         scales=np.zeros(len(places), np.float32),
-        reaches=np.zeros(len(places), np.float32),
+        bounds=np.zeros(len(places), np.float32),
         tops=np.full((len(places), k), LOWEST),
-        least=np.full(len(places), LOWEST),
-        floors=np.full(len(places), LOWEST),
+        kth_scores=np.full(len(places), LOWEST),
+        cutoffs=np.full(len(places), LOWEST),
     )
 
 
 class _Search:
-    """One pass over the blocks of a cell: floors rise, candidates gather, and are settled at the end."""
+    """One pass over the blocks of a cell: cut-offs rise, candidates gather, and are rescored at the end."""
 
     def __init__(
         self, source: Vectors, rows: SearchSide, target: Vectors, columns: SearchSide, blocks: Blocks, pool: Threads
@@ -86,7 +86,7 @@ class _Search:
         self._column_codes = torch.empty((len(columns.places), source.dim), dtype=torch.int8)
         _round(target, columns, 0, self._column_codes, pool)
         self._product = torch.empty(height * width, dtype=torch.int32)
-        self._group = max(8, 256 // rows.tops.shape[1])  # rows whose best product counts for a column's floor
+        self._group = max(8, 256 // rows.tops.shape[1])  # rows whose best product counts for a column's cut-off
         self._maxima = np.empty((pool.count, -(-(height // pool.count + 1) // self._group), width), np.float32)
         self._row_cosines = np.full_like(rows.tops, LOWEST)
         self._column_cosines = np.full((pool.count, *columns.tops.shape), LOWEST)
@@ -145,16 +145,18 @@ class _Search:
             self._counts[thread] = count
         return True
 
-    def settled(self) -> KnnGraph:
+    def rescored(self) -> KnnGraph:
         """Canonical neighbours of both sides from the candidates."""
         del self._row_codes, self._column_codes, self._product, self._maxima
         by_row, by_column = self._lists, CandidateEdges(self._lists.columns, self._lists.rows, self._lists.scores)
         return KnnGraph(
-            self._settle(by_row, self._source, self._rows, self._target, self._columns),
-            self._settle(by_column, self._target, self._columns, self._source, self._rows),
+            self._rescore(by_row, self._source, self._rows, self._target, self._columns),
+            self._rescore(by_column, self._target, self._columns, self._source, self._rows),
         )
 
-    def _settle(self, lists: CandidateEdges, x: Vectors, side: SearchSide, y: Vectors, other: SearchSide) -> Neighbours:
+    def _rescore(
+        self, lists: CandidateEdges, x: Vectors, side: SearchSide, y: Vectors, other: SearchSide
+    ) -> Neighbours:
         """The neighbours of the side that the candidates' `rows` are of."""
         starts, order = group_by(lists.rows, lists.columns, lists.scores, self._counts, side, other)
         scores = np.full(side.tops.shape, -np.inf, np.float32)
@@ -162,7 +164,7 @@ class _Search:
 
         def work(thread: int, start: int, stop: int) -> None:
             flat = lists.columns.ravel(), lists.scores.ravel()
-            settle(side, other, starts, order, *flat, start, stop, self._slack, scores, places)
+            rescore(side, other, starts, order, *flat, start, stop, self._slack, scores, places)
 
         self._pool.over_rows(len(side.places), work)
         best = Neighbours.none(len(x), side.tops.shape[1])
@@ -172,7 +174,7 @@ class _Search:
 
 
 def _round(vectors: Vectors, side: SearchSide, first: int, codes: torch.Tensor, pool: Threads) -> None:
-    """Write the codes of a side's rows from `first` on, and note their scales and reaches."""
+    """Write the codes of a side's rows from `first` on, and note their scales and error bounds."""
     slack = error_bound(vectors.dim) / 2
 
     def work(thread: int, start: int, stop: int) -> None:
@@ -181,7 +183,7 @@ def _round(vectors: Vectors, side: SearchSide, first: int, codes: torch.Tensor, 
             part = slice(first + begin, first + end)
             places = side.places[part]
             rows = vectors.stored[_as_slice(places)].astype(np.float32, copy=False)
-            lost = side.reaches[part]
+            lost = side.bounds[part]
             round_rows(rows, side.inverse[places], codes[begin:end].numpy(), side.scales[part], lost)
             lost += lost**2 / 2 + slack  # rs <= rr / 2 + ss / 2, so that the bound is a sum of one term from each
 

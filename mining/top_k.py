@@ -1,4 +1,4 @@
-"""Compiled top-k kernels: the sweep over a similarity block, and the canonical scores that settle every tie.
+"""Compiled top-k kernels: the sweep over a similarity block, and the canonical scores that decide every tie.
 
 A matrix product rounds differently with block shape, thread count and device. The sweep therefore only proposes
 candidates; `refine` gives each the cosine of its two stored vectors, summed in float64 in one fixed order, and orders
@@ -49,7 +49,7 @@ def sweep(
     row_places: np.ndarray,  # (rows, width) int32
     column_scores: np.ndarray,  # (columns, width) float32, descending
     column_places: np.ndarray,  # (columns, width) int32
-    column_floors: np.ndarray,  # (columns,) float32: at least the last score of each column's list
+    column_cutoffs: np.ndarray,  # (columns,) float32: at least the last score of each column's list
     first_row: int,
     first_column: int,
 ) -> None:
@@ -57,23 +57,23 @@ def sweep(
     rows, columns = block.shape
     last = row_scores.shape[1] - 1
     for i in range(rows):
-        floor = row_scores[i, last]
+        cutoff = row_scores[i, last]
         for start in range(0, columns, _STRIDE):
             values = block[i, start : start + _STRIDE]
-            floors = column_floors[start : start + _STRIDE]
+            cutoffs = column_cutoffs[start : start + _STRIDE]
             hits = 0
             for j in range(values.shape[0]):
-                hits += (values[j] > floor) | (values[j] > floors[j])
+                hits += (values[j] > cutoff) | (values[j] > cutoffs[j])
             if hits == 0:
                 continue
             for j in range(values.shape[0]):
-                if values[j] > floor:
+                if values[j] > cutoff:
                     insert(row_scores[i], row_places[i], values[j], first_column + start + j)
-                    floor = row_scores[i, last]
-                if values[j] > floors[j]:
+                    cutoff = row_scores[i, last]
+                if values[j] > cutoffs[j]:
                     column = start + j
                     insert(column_scores[column], column_places[column], values[j], first_row + i)
-                    floors[j] = max(floors[j], column_scores[column, last])
+                    cutoffs[j] = max(cutoffs[j], column_scores[column, last])
 
 
 @nb.njit(nogil=True, cache=True)

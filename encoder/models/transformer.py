@@ -28,7 +28,7 @@ class TransformerSettings(BaseModel):
 
     `zero_init` starts positions and the last matrix of every attention and feed-forward block at zero, so that each
     layer begins as the identity: with `norm="pre"` the untrained network is exactly the bag of its embeddings, with
-    `norm="post"` the bag of its normalised embeddings.
+    `norm="post"` the bag of its normalized embeddings.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

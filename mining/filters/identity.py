@@ -13,10 +13,10 @@ from mining.filters.pair_filter import PairFilter, TextPairs
 
 
 class IdentityFilter(PairFilter):
-    """1 - normalised edit distance (Levenshtein over the longer length) of the lower-cased sides."""
+    """1 - normalized edit distance (Levenshtein over the longer length) of the lower-cased sides."""
 
     reason: ClassVar[str] = "identical"
-    max_similarity: float = Field(default=0.8, ge=0.0, le=1.0, description="Sides that are more alike are copies.")
+    max_similarity: float = Field(default=0.8, ge=0.0, le=1.0, description="Sides that are more similar are copies.")
 
     def score(self, pairs: TextPairs) -> NDArray[np.float32]:
         from rapidfuzz.distance import Levenshtein

@@ -28,7 +28,7 @@ from mining.scoring.prior import Mixture, Point, Ratios, fit_mixture, threshold_
 from pipelines.clean.bitext_chunks import CHUNK, count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
-from pipelines.clean.planted import Check, SeedPairs, check, divide, plant
+from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_probes
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -58,7 +58,7 @@ class Cleaned(NamedTuple):
     point: Point
     reasons: dict[str, tuple[int, list[int]]]  # how many, and the first line numbers
     chunks: list[str]
-    planted: Check
+    probes: Check
 
 
 class ScoreChunk(beam.DoFn):
@@ -72,9 +72,9 @@ class ScoreChunk(beam.DoFn):
         self._loaded = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
 
     def process(self, number: int) -> Iterator[int]:
-        chunk = plant(_read(_chunk_url(self.settings, number)), self._loaded.planted, number)
-        scored, planted = divide(score_chunk(chunk, self._loaded.scorer, self.settings.filters, self.settings.explain))
-        _write(_planted_url(self.settings, number), planted)
+        chunk = with_probes(_read(_chunk_url(self.settings, number)), self._loaded.probes, number)
+        scored, probes = divide(score_chunk(chunk, self._loaded.scorer, self.settings.filters, self.settings.explain))
+        _write(_probes_url(self.settings, number), probes)
         _write(_scored_url(self.settings, number), scored)
         yield number
 
@@ -100,19 +100,19 @@ class Loaded:
     """What a worker needs; loaded once in a process."""
 
     scorer: Scorer
-    planted: SeedPairs
+    probes: SeedPairs
 
 
 def load_scorer(settings: CleanSettings) -> Loaded:
-    """The encoder, a classifier that fits it, and where there are seed pairs a lexicon and pairs to plant."""
+    """The encoder, a classifier that fits it, and where there are seed pairs a lexicon and probe pairs."""
     encoder, classifier = Encoder.load(settings.encoder), _classifier(settings)
     require_encoder(classifier, encoder)
     langs = settings.bitext.src_lang, settings.bitext.tgt_lang
-    planted, known = _seed_pairs(settings.seed_pairs).split()
+    probes, known = _seed_pairs(settings.seed_pairs).split()
     lexicon = None
     if known.source:
         lexicon = seed_lexicon(SideTexts(known.source, langs[0]), SideTexts(known.target, langs[1]))
-    return Loaded(Scorer(encoder, classifier, langs, lexicon), planted)
+    return Loaded(Scorer(encoder, classifier, langs, lexicon), probes)
 
 
 def _classifier(settings: CleanSettings) -> PairClassifier:
@@ -152,8 +152,8 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         _write(url, table)
         rows, kept = rows + len(table), kept + table["reason"].null_count
     reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
-    planted = check((_read(_planted_url(settings, number)) for number in range(count)), point)
-    return Cleaned(rows, kept, mixture.share, point, reasons, urls, planted)
+    probes = check((_read(_probes_url(settings, number)) for number in range(count)), point)
+    return Cleaned(rows, kept, mixture.share, point, reasons, urls, probes)
 
 
 def _log_ratios(table: pa.Table) -> np.ndarray:
@@ -182,8 +182,8 @@ def _scored_url(settings: CleanSettings, number: int) -> str:
     return f"{settings.work}/scored-{number:06d}.parquet"
 
 
-def _planted_url(settings: CleanSettings, number: int) -> str:
-    return f"{settings.work}/planted-{number:06d}.parquet"
+def _probes_url(settings: CleanSettings, number: int) -> str:
+    return f"{settings.work}/probes-{number:06d}.parquet"
 
 
 def _write(url: str, table: pa.Table) -> None:

@@ -143,13 +143,13 @@ def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
 
 
 def _checked(cleaned: Cleaned) -> list[tuple[str, str]]:
-    """What became of seed pairs that were planted, and of mismatched ones."""
-    found = cleaned.planted
+    """What became of the probe pairs, right and mismatched ones."""
+    found = cleaned.probes
     precision = found.precision(cleaned.share)
     if precision is None:
         return []
     return [
-        ("planted seed pairs kept", f"{found.right_kept:,} of {found.right:,}"),
-        ("planted mismatched pairs kept", f"{found.mismatched_kept:,} of {found.mismatched:,}"),
-        ("precision by planted pairs", f"{precision:.4f}"),
+        ("seed pairs added as probes, kept", f"{found.right_kept:,} of {found.right:,}"),
+        ("mismatched probes, kept", f"{found.mismatched_kept:,} of {found.mismatched:,}"),
+        ("precision by probe pairs", f"{precision:.4f}"),
     ]

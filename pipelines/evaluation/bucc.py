@@ -21,12 +21,12 @@ from mining.threshold import tune_on_gold
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.calibrated import (
-    Planting,
+    EmbeddedProbes,
     best_threshold,
     calibrated,
     read_seed,
-    seed_planting,
-    shipped_planting,
+    seed_probes,
+    shipped_probe_vectors,
 )
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
@@ -142,19 +142,19 @@ class Bucc(Benchmark):
     def _seeded(self) -> bool:
         return self.probes == "seed" and self.seed_pairs is not None
 
-    def _planting(self, source: VectorSource, data: DataFolder, test: Comparable) -> Planting:
+    def _probe_vectors(self, source: VectorSource, data: DataFolder, test: Comparable) -> EmbeddedProbes:
         if self.probes == "encoder":
-            return shipped_planting(source, test)
+            return shipped_probe_vectors(source, test)
         pairs = read_seed(str(data.root / str(self.seed_pairs)), test.pair, self.seed_size, self.random_seed)
         data.digests.update({texts.name: texts.digest for texts in pairs})
-        return seed_planting(source, pairs)
+        return seed_probes(source, pairs)
 
     def _calibrated(
         self, source: VectorSource, data: DataFolder, test: Comparable, mined: dict[Way, Mined], outcome: Outcome
     ) -> None:
         """The scores of the thresholds that probe pairs choose: of the best F1, and for the wanted precision."""
         mine = partial(self._edges, source=source, data=data, way=self.main)
-        found = calibrated(source, test, self._planting(source, data, test), mine, self.k, self.random_seed)
+        found = calibrated(source, test, self._probe_vectors(source, data, test), mine, self.k, self.random_seed)
         self._promised(test, self.main, mined[self.main], found, outcome)
         if RESCORED in mined:
             transferred = by_rank(found, ScoreCounts.of(mined[RESCORED].edges.scores))

@@ -12,7 +12,7 @@ from encoder import default
 from mining.calibration import Calibration, calibrate
 from mining.errors import InputError
 from mining.neighbours import KnnGraph
-from mining.probes import plant_vectors
+from mining.probes import add_probe_vectors
 from mining.retrieval import Edges
 from pipelines.evaluation.aligned import reservoir
 from pipelines.evaluation.benchmark import graph_of
@@ -48,7 +48,7 @@ def read_seed(template: str, pair: str, size: int, random_seed: int) -> Seed:
     )
 
 
-class Planting(NamedTuple):
+class EmbeddedProbes(NamedTuple):
     """Vectors of probe pairs, and their texts; shipped probe vectors have none."""
 
     source: np.ndarray
@@ -56,35 +56,35 @@ class Planting(NamedTuple):
     texts: Seed
 
 
-def seed_planting(source: VectorSource, seed_pairs: Seed) -> Planting:
+def seed_probes(source: VectorSource, seed_pairs: Seed) -> EmbeddedProbes:
     """Probe pairs that are known translations."""
-    return Planting(source.vectors(seed_pairs.source), source.vectors(seed_pairs.target), seed_pairs)
+    return EmbeddedProbes(source.vectors(seed_pairs.source), source.vectors(seed_pairs.target), seed_pairs)
 
 
-def shipped_planting(source: VectorSource, corpora: Comparable) -> Planting:
+def shipped_probe_vectors(source: VectorSource, corpora: Comparable) -> EmbeddedProbes:
     """Probe pairs that come with the default encoder; another encoder is refused."""
     langs = corpora.source.lang or "", corpora.target.lang or ""
     found = default.probes(*langs, encoder=source.fingerprint)
     blank = [Texts("probe vectors", [""] * len(found.source), lang) for lang in langs]
-    return Planting(found.source, found.target, Seed(*blank))
+    return EmbeddedProbes(found.source, found.target, Seed(*blank))
 
 
 def calibrated(
-    source: VectorSource, corpora: Comparable, probes: Planting, mine: Miner, k: int, random_seed: int
+    source: VectorSource, corpora: Comparable, probes: EmbeddedProbes, mine: Miner, k: int, random_seed: int
 ) -> Calibration:
     """What the probe pairs say about every threshold; gold is not looked at."""
     here, there = (source.vectors(text) for text in (corpora.source, corpora.target))
-    planted = plant_vectors(here, there, probes.source, probes.target, random_seed)
-    left = _joined(corpora.source, probes.texts.source, planted.source_pairs)
-    right = _joined(corpora.target, probes.texts.target, planted.target_pairs)
-    edges = mine(graph_of(planted.source, planted.target, k), left, right)
+    probed = add_probe_vectors(here, there, probes.source, probes.target, random_seed)
+    left = _joined(corpora.source, probes.texts.source, probed.source_pairs)
+    right = _joined(corpora.target, probes.texts.target, probed.target_pairs)
+    edges = mine(graph_of(probed.source, probed.target, k), left, right)
     return calibrate(
         edges.source,
         edges.target,
         edges.scores,
-        n_src=len(planted.source),
-        n_tgt=len(planted.target),
-        probes=planted.rows,
+        n_src=len(probed.source),
+        n_tgt=len(probed.target),
+        probes=probed.rows,
         random_seed=random_seed,
     )
 

@@ -66,7 +66,7 @@ class Classify(Benchmark):
         choices = [
             Choice("classifier", f"MLP {self.hidden}, dropout {self.dropout:g}, Adam {self.learning_rate:g}"),
             Choice("epoch", f"best of {self.epochs} on the dev set of the training language"),
-            Choice("vectors", "normalised to length 1"),
+            Choice("vectors", "normalized to length 1"),
             Choice("seeds", f"mean of {self.seeds}, with standard deviation"),
         ]
         return Outcome(scores, choices)

@@ -34,7 +34,7 @@ class LangidProbe(Benchmark):
         choices = [
             Choice("classifier", f"multinomial logistic regression, L2 with C = {self.strength:g}"),
             Choice("split", f"{self.test_share:g} of the lines for testing, all translations of a line on one side"),
-            Choice("vectors", "normalised to length 1"),
+            Choice("vectors", "normalized to length 1"),
             Choice("random seed", str(self.random_seed)),
         ]
         return Outcome(scores, choices)

@@ -36,7 +36,7 @@ class PurityOfClusters(Benchmark):
         choices = [
             Choice("clusters", "as many as labels"),
             Choice("k-means", f"k-means++, best inertia of {self.tries} tries, mean of {self.seeds} seeds"),
-            Choice("vectors", "normalised to length 1"),
+            Choice("vectors", "normalized to length 1"),
             Choice("mean of clusters", "what mSimCSE reports; purity is the usual share of all items"),
         ]
         return Outcome(scores, choices)

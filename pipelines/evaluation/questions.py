@@ -24,7 +24,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class Questions(NamedTuple):
-    """Questions and the accepted answers of each, normalised; of plain text the answer is its line number."""
+    """Questions and the accepted answers of each, normalized; of plain text the answer is its line number."""
 
     texts: Texts
     answers: list[frozenset[str]]

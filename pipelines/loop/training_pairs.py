@@ -115,11 +115,11 @@ def _describe(
     if mined.pairs is None:
         return MinedPair(pair=pair, target_precision=precision, refused=mined.refused)
     counters, measures = mined.pairs.manifest.counters, mined.pairs.manifest.measures
-    planted = counters.dropped.get(PROBES, 0)
+    probes = counters.dropped.get(PROBES, 0)
     dropped = {reason: rows for reason, rows in counters.dropped.items() if reason != PROBES}
     return MinedPair(
         pair=pair,
-        matched=counters.rows_in - planted,
+        matched=counters.rows_in - probes,
         selected=len(selection.pairs),
         dropped=dict(sorted({**dropped, **selection.dropped}.items())),
         threshold=measures.get("threshold"),

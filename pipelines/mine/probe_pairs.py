@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
-from mining.probes import ProbeRows, distinct, plan_probes, planted_rows
+from mining.probes import ProbeRows, distinct, plan_probes, probe_rows
 from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Input, Request, Shard, file_input, open_dataset
 from pipelines.datasets.sentences import SCHEMA, UNKNOWN_LANGUAGE, constant, read_shard, write_shard
 from pipelines.datasets.work import begin, new_name, place_for
@@ -94,5 +94,5 @@ def read_plan(source: list[str], target: list[str]) -> StoredPlan:
         sizes.append(corpus.rows)
         tables = [read_shard(probes.shard_url(shard), ["line"]) for shard in probes.shards]
         lines.append(np.concatenate([table["line"].to_numpy() for table in tables]))
-    rows = planted_rows(lines[0], lines[1], sizes[0], sizes[1])
+    rows = probe_rows(lines[0], lines[1], sizes[0], sizes[1])
     return StoredPlan(rows, sizes[0] + len(lines[0]), sizes[1] + len(lines[1]), (len(lines[0]), len(lines[1])))

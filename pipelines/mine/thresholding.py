@@ -71,11 +71,11 @@ class Matched(NamedTuple):
     @classmethod
     def of(cls, edges: np.ndarray, corpora: tuple[int, int], gold: np.ndarray) -> Matched:
         """`corpora` are the sizes of the two, `gold` (pairs, 2) their true pairs."""
-        planted = is_planted(edges, corpora)
-        corpus = edges[~planted]
+        probes = is_planted(edges, corpora)
+        corpus = edges[~probes]
         pairs = np.stack([corpus["source"], corpus["target"]], axis=1)
         hits = corpus["score"][is_gold(pairs, gold)] if len(gold) and len(corpus) else corpus["score"][:0]
-        return cls(ScoreCounts.of(corpus["score"]), ScoreCounts.of(hits), edges[planted])
+        return cls(ScoreCounts.of(corpus["score"]), ScoreCounts.of(hits), edges[probes])
 
     @classmethod
     def united(cls, parts: Sequence[Matched]) -> Matched:

@@ -1,4 +1,4 @@
-"""Files of vectors and their texts as datasets: what is mined of them, and the known pairs that are planted."""
+"""Files of vectors and their texts as datasets: what is mined of them, and the known pairs that are added as probes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class VectorFile:
 
 
 @dataclass(frozen=True)
-class PlantedSide:
-    """The sentences of known pairs that are planted on one side: of which pairs, and where their vectors are."""
+class ProbeLines:
+    """The sentences of known pairs that are probes on one side: of which pairs, and where their vectors are."""
 
     pairs: np.ndarray
     texts: list[str]  # of all pairs
@@ -64,7 +64,7 @@ def open_vector_file(given: VectorFileSettings, dim: int | None, dtype: str | No
 
 
 class _Seed(NamedTuple):
-    """Known pairs: their texts, the rows of their vectors, and which can be planted."""
+    """Known pairs: their texts, the rows of their vectors, and which can be probes."""
 
     texts: list[list[str]]  # of each side
     stores: list[Vectors]
@@ -72,8 +72,8 @@ class _Seed(NamedTuple):
     usable: np.ndarray
 
 
-def plan_seed(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> tuple[PlantedSide, PlantedSide]:
-    """Draw which sentences of the seed pairs are planted; they bring vectors of their own, or stand among the lines."""
+def plan_seed(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> tuple[ProbeLines, ProbeLines]:
+    """Draw which sentences of the seed pairs become probes; their vectors are given, or among the lines."""
     assert settings.seed is not None
     files = settings.source.seed_vectors, settings.target.seed_vectors
     seed = _own_vectors(settings.seed, [*filter(None, files)], sides, settings.dtype) if all(files) else None
@@ -81,13 +81,13 @@ def plan_seed(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> tuple
     numbers = np.flatnonzero(seed.usable)
     chosen = numbers[distinct(*([side[number] for number in numbers.tolist()] for side in seed.texts))]
     plan = plan_probes(len(chosen))
-    planted = []
+    probes = []
     for side, pairs in enumerate((chosen[plan.sources()], chosen[plan.targets()])):
         file = [file_input(url, VECTORS) for url in filter(None, [files[side]])]
         vectors = GivenVectors(seed.stores[side].stored, seed.rows[pairs, side], file)
         hashes = hash_texts([seed.texts[side][number] for number in chosen.tolist()])
-        planted.append(PlantedSide(pairs, seed.texts[side], vectors, hashes))
-    return planted[0], planted[1]
+        probes.append(ProbeLines(pairs, seed.texts[side], vectors, hashes))
+    return probes[0], probes[1]
 
 
 def _among_lines(url: str, sides: Sequence[VectorFile]) -> _Seed:
@@ -116,16 +116,16 @@ def store_sentences(
     file: Input,
     out: str,
     rows_per_shard: int,
-    planted: PlantedSide | None,
+    probes: ProbeLines | None,
     seed: Input | None,
 ) -> tuple[Dataset, np.ndarray]:
     """The lines that are mined as a sentences dataset, and which rows of the file they are.
 
-    Lines that are planted as known pairs are left out, so that a sentence that is withheld is nowhere else.
+    Lines that are probes are left out, so that a sentence that is withheld is nowhere else.
     """
     reasons = dict(side.left_out)
-    if planted is not None:
-        reasons["seed_pairs"] = np.isin(side.lines.hashes, planted.hashes)
+    if probes is not None:
+        reasons["seed_pairs"] = np.isin(side.lines.hashes, probes.hashes)
     counters = _counters(reasons, side.lines.count)
     if not counters.kept:
         why = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in counters.dropped.items())

@@ -21,7 +21,7 @@ from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
 from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
-from pipelines.mine.vector_files import PlantedSide, VectorFile, open_vector_file, plan_seed, store_sentences
+from pipelines.mine.vector_files import ProbeLines, VectorFile, open_vector_file, plan_seed, store_sentences
 
 _TEXT_SHARE = 16  # a shard of texts takes no more than this part of the memory
 
@@ -33,11 +33,11 @@ def mine_vectors(settings: VectorJobSettings, *, quiet: bool = True, report: Rep
     require_fit(sides[0].vectors, sides[1].vectors, settings.k)
     if settings.threshold.gold is not None:
         read_id_pairs(settings.threshold.gold, sides[0].lines, sides[1].lines)
-    planted = plan_seed(settings, sides) if settings.seed is not None else None
+    probes = plan_seed(settings, sides) if settings.seed is not None else None
     settings = _within_memory(settings, sides)
     with held_folder(settings.work):
         report("store vectors")
-        source, target = _store(settings, sides, planted)
+        source, target = _store(settings, sides, probes)
         return search_pairs(settings, source, target, quiet=quiet, report=report)
 
 
@@ -60,17 +60,17 @@ def _within_memory(settings: VectorJobSettings, sides: Sequence[VectorFile]) -> 
 
 
 def _store(
-    settings: VectorJobSettings, sides: Sequence[VectorFile], planted: tuple[PlantedSide, PlantedSide] | None
+    settings: VectorJobSettings, sides: Sequence[VectorFile], probes: tuple[ProbeLines, ProbeLines] | None
 ) -> list[SideData]:
     """Sentences and vectors of both sides, with the known pairs behind them."""
     seed = file_input(settings.seed, SEED) if settings.seed is not None else None
-    facts, dtype = _facts([side.vectors for side in sides], planted)
+    facts, dtype = _facts([side.vectors for side in sides], probes)
     stored = []
     for number, (name, given, side) in enumerate(
         zip(("src", "tgt"), (settings.source, settings.target), sides, strict=True)
     ):
         file = file_input(given.vectors, VECTORS)
-        mine = planted[number] if planted else None
+        mine = probes[number] if probes else None
         out = join(settings.work, name)
         sentences, rows = store_sentences(side, file, out, settings.rows_per_shard, mine, seed)
         data = SideData(sentences=[sentences])
@@ -84,10 +84,10 @@ def _store(
     return stored
 
 
-def _facts(vectors: Sequence[Vectors], planted: Sequence[PlantedSide] | None) -> tuple[EncoderIdentity, str]:
+def _facts(vectors: Sequence[Vectors], probes: Sequence[ProbeLines] | None) -> tuple[EncoderIdentity, str]:
     """What is known of the encoder, and a type that holds the vectors of every file."""
     named = [vector.metadata["encoder"] for vector in vectors if vector.metadata.get("encoder")]
-    stored = [vector.stored for vector in vectors] + [side.vectors.stored for side in planted or ()]
+    stored = [vector.stored for vector in vectors] + [side.vectors.stored for side in probes or ()]
     widths = {array.shape[1] for array in stored}
     if len(widths) > 1:
         raise InputError(f"the vectors of the seed pairs are of other dimensions than those of the texts: {widths}")

@@ -24,7 +24,7 @@ from mining.calibration import calibrate
 from mining.errors import UnreachablePrecision
 from mining.files import iterate_lines
 from mining.knn import knn_graph
-from mining.probes import ProbeRows, plant_vectors
+from mining.probes import ProbeRows, add_probe_vectors
 from mining.retrieval import Edges, retrieve
 from mining.vectors import from_array
 
@@ -133,10 +133,12 @@ def measure(pools: dict[str, Pool], cell: Cell, random_seed: int) -> Iterator[Ou
     weaken = weakened(*STRENGTHS[cell.strength], rng)
     source = weaken(np.concatenate([corpus.source[pairs], corpus.alone_source[alone[0]]]))
     target = weaken(np.concatenate([corpus.target[pairs], corpus.alone_target[alone[1]]]))
-    planted = plant_vectors(source, target, weaken(probes.source[chosen]), weaken(probes.target[chosen]), random_seed)
-    edges = retrieve(knn_graph(from_array(planted.source), from_array(planted.target), 4))
+    probed = add_probe_vectors(
+        source, target, weaken(probes.source[chosen]), weaken(probes.target[chosen]), random_seed
+    )
+    edges = retrieve(knn_graph(from_array(probed.source), from_array(probed.target), 4))
     p_at_1 = float(((source[:true] @ target.T).argmax(1) == np.arange(true)).mean())
-    yield from compare(cell, edges, planted.rows, (len(planted.source), len(planted.target)), n, true, p_at_1)
+    yield from compare(cell, edges, probed.rows, (len(probed.source), len(probed.target)), n, true, p_at_1)
 
 
 def weakened(dim: int, noise: float, rng: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:

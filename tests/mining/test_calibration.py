@@ -11,7 +11,7 @@ import pytest
 from mining.calibration import Calibration, by_rank, calibrate
 from mining.errors import InputError
 from mining.knn import knn_graph
-from mining.probes import plan_probes, plant_vectors, planted_rows
+from mining.probes import add_probe_vectors, plan_probes, probe_rows
 from mining.retrieval import retrieve
 from mining.score_counts import ScoreCounts
 from mining.vectors import from_array
@@ -45,7 +45,7 @@ def simulate(
     rng = np.random.default_rng(seed)
     plan = plan_probes(seeds, seed)
     n = rows + len(plan.sources())
-    probes = planted_rows(plan.sources(), plan.targets(), rows, rows)
+    probes = probe_rows(plan.sources(), plan.targets(), rows, rows)
     # Row i is a true pair with row i for the first `pairs` corpus rows and for the full probes.
     paired = np.concatenate([np.arange(pairs), probes.full[:, 0]])
     found = paired[rng.random(len(paired)) < found_share]
@@ -146,7 +146,7 @@ def test_no_matches_at_all() -> None:
         np.empty(0),
         n_src=160,
         n_tgt=160,
-        probes=planted_rows(plan.sources(), plan.targets(), 100, 100),
+        probes=probe_rows(plan.sources(), plan.targets(), 100, 100),
     )
     assert len(result.curve.threshold) == 0
     with pytest.raises(InputError, match="no threshold reaches"):
@@ -219,10 +219,10 @@ def test_probes_that_are_vectors_without_text(noise: float, reliable: bool) -> N
     meaning = rng.standard_normal((rows + 300, 48))
     other = np.concatenate([meaning[:pairs], rng.standard_normal((rows - pairs, 48)), meaning[rows:]])
     x, y = ((side + noise * rng.standard_normal(side.shape)).astype(np.float32) for side in (meaning, other))
-    planted = plant_vectors(x[:rows], y[:rows], x[rows:], y[rows:])
-    edges = retrieve(knn_graph(from_array(planted.source), from_array(planted.target), 4))
-    sizes = {"n_src": len(planted.source), "n_tgt": len(planted.target)}
-    found = calibrate(edges.source, edges.target, edges.scores, **sizes, probes=planted.rows)
+    probed = add_probe_vectors(x[:rows], y[:rows], x[rows:], y[rows:])
+    edges = retrieve(knn_graph(from_array(probed.source), from_array(probed.target), 4))
+    sizes = {"n_src": len(probed.source), "n_tgt": len(probed.target)}
+    found = calibrate(edges.source, edges.target, edges.scores, **sizes, probes=probed.rows)
     threshold = float(np.sort(edges.scores)[-pairs])
     point = found.at(threshold)
     kept = (edges.scores >= threshold) & (edges.source < rows) & (edges.target < rows)

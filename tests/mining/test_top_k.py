@@ -15,8 +15,8 @@ def swept(similarities: np.ndarray, width: int, rows: int, columns: int) -> list
         for j in range(0, m, columns):
             block = np.ascontiguousarray(similarities[i : i + rows, j : j + columns])
             own, other = slice(i, i + rows), slice(j, j + columns)
-            floors = scores[1][other, -1].copy()
-            sweep(block, scores[0][own], places[0][own], scores[1][other], places[1][other], floors, i, j)
+            cutoffs = scores[1][other, -1].copy()
+            sweep(block, scores[0][own], places[0][own], scores[1][other], places[1][other], cutoffs, i, j)
     return [scores[0], places[0], scores[1], places[1]]
 
 

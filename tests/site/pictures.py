@@ -16,7 +16,7 @@ import pyarrow as pa
 from encoder import Encoder
 from mining import Calibration, Edges, Margin, Retrieval, calibrate, from_array, knn_graph, retrieve
 from mining.bytewise import round_rows
-from mining.probes import plan_probes, planted_rows
+from mining.probes import plan_probes, probe_rows
 
 PRECISION = 0.9
 _COLOURS = alt.Scale(domain=["right", "wrong"], range=["#2f9e6e", "#e0603a"])
@@ -43,7 +43,7 @@ def mine(text: Path) -> Mined:
     source = encoder.encode(english + [seed[row][0] for row in plan.sources()], "en")
     target = encoder.encode(german + [seed[row][1] for row in plan.targets()], "de")
     edges = retrieve(knn_graph(from_array(source), from_array(target), k=4), Retrieval.max, Margin.ratio)
-    probes = planted_rows(plan.sources(), plan.targets(), len(english), len(german))
+    probes = probe_rows(plan.sources(), plan.targets(), len(english), len(german))
     found = calibrate(edges.source, edges.target, edges.scores, n_src=len(source), n_tgt=len(target), probes=probes)
     pairs = edges.take((edges.source < len(english)) & (edges.target < len(german)))
     right = [(english[a], german[b]) in gold for a, b in zip(pairs.source, pairs.target, strict=True)]

@@ -23,7 +23,7 @@ from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
 from pipelines.clean.cleaned_files import SCORES, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
-from pipelines.clean.planted import Check
+from pipelines.clean.probe_check import Check
 from pipelines.cli import app
 from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.bucc import Bucc
@@ -256,7 +256,7 @@ def test_from_standard_input_to_standard_output(scoring_encoder: Path, tmp_path:
     assert f"{len(lines):,}" in result.stderr and "standard output" in result.stderr
 
 
-def test_seed_pairs_are_planted_and_do_not_come_out(scoring_encoder: Path, tmp_path: Path) -> None:
+def test_seed_pairs_become_probes_and_do_not_come_out(scoring_encoder: Path, tmp_path: Path) -> None:
     _noisy(tmp_path / "in.tsv")
     seed = toy_pairs(120, 9)
     (tmp_path / "seed.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in seed))
@@ -272,7 +272,7 @@ def test_seed_pairs_are_planted_and_do_not_come_out(scoring_encoder: Path, tmp_p
     assert cleaned.rows == 304 == cleaned.kept + sum(count for count, _ in cleaned.reasons.values())
     texts = {text for table in read_scored(cleaned) for text in table["source"].to_pylist()}
     assert not texts & {source for source, _ in seed}
-    found = cleaned.planted
+    found = cleaned.probes
     assert found.right == found.mismatched == 40 * 3  # in each chunk
     assert found.right_kept > found.mismatched_kept
     assert Check(10, 8, 10, 2).precision(0.5) == pytest.approx(0.8)

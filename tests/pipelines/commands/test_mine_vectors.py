@@ -96,7 +96,7 @@ def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.M
     assert not {source for _, source, _ in found} & set(corpus.a[:100]), "seed pairs are not mined pairs"
 
 
-def test_a_seed_with_its_own_vectors_is_planted(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_with_its_own_vectors_becomes_probes(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(9)
     x = (rng.standard_normal((90, DIM)) + 0.5).astype(np.float32)
     np.save(corpus.folder / "sx.npy", x)
@@ -111,7 +111,7 @@ def test_a_seed_with_its_own_vectors_is_planted(corpus: Corpus, monkeypatch: pyt
     assert right > 0.6 * len(found) > 30
 
 
-def test_a_planted_seed_stays_out_of_the_candidates(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_stay_out_of_the_candidates(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     x = (np.random.default_rng(9).standard_normal((90, DIM)) + 0.5).astype(np.float32)
     np.save(corpus.folder / "sx.npy", x)
     corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])

@@ -16,7 +16,7 @@ from pipelines.datasets.work import Work
 from pipelines.evaluation.benchmark import graph_of
 from pipelines.loop.negatives import NegativeLimits, hard_negatives, texts_of, write_triples
 
-ROWS, PLANTED, K, BELOW = 30, 6, 4, 1.0
+ROWS, PROBES, K, BELOW = 30, 6, 4, 1.0
 
 
 def dataset(folder: Path, kind: str, shards: list[Shard]) -> Dataset:
@@ -27,7 +27,7 @@ def dataset(folder: Path, kind: str, shards: list[Shard]) -> Dataset:
 @pytest.fixture
 def graph() -> KnnGraph:
     rng = np.random.default_rng(0)
-    source, target = rng.normal(size=(2, ROWS + PLANTED, 6)).astype(np.float32)
+    source, target = rng.normal(size=(2, ROWS + PROBES, 6)).astype(np.float32)
     target[:ROWS] += 2 * source[:ROWS]  # so that rows correspond
     return graph_of(source, target, K)
 
@@ -37,7 +37,7 @@ def stored(graph: KnnGraph, tmp_path: Path) -> Dataset:
     """The graph in two shards of each direction."""
     shards = []
     for direction, neighbours in zip(KnnGraph._fields, graph, strict=True):
-        for number, rows in enumerate(np.array_split(np.arange(ROWS + PLANTED), 2)):
+        for number, rows in enumerate(np.array_split(np.arange(ROWS + PROBES), 2)):
             name = f"{direction}-{number:05d}.parquet"
             part = type(neighbours)(neighbours.ids[rows], neighbours.scores[rows])
             write_neighbours(str(tmp_path / "graph" / name), rows, part, {"direction": direction})

@@ -1,4 +1,4 @@
-"""Probe pairs: planted once for both sides, and their plan read back."""
+"""Probe pairs: drawn once for both sides, and their plan read back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.probes import plan_probes, planted_rows
+from mining.probes import plan_probes, probe_rows
 from pipelines.mine.probe_pairs import ProbeSide, add_probes, read_plan, read_seed_pairs
 from tests.pipelines.works import write_sentences
 
@@ -26,7 +26,7 @@ def test_the_plan_is_stored_and_read(tmp_path: Path) -> None:
     )
     plan = read_plan([corpora[0].url, source.url], [corpora[1].url, target.url])
     expected = plan_probes(90)
-    drawn = planted_rows(expected.sources(), expected.targets(), 7, 9)
+    drawn = probe_rows(expected.sources(), expected.targets(), 7, 9)
     for ours, theirs in zip(plan.rows, drawn, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (plan.n_src, plan.n_tgt) == (7 + source.rows, 9 + target.rows)

@@ -195,7 +195,7 @@ def test_gold_pairs_by_sentence_tune_the_threshold(whole: JobResult, tmp_path: P
     assert sum(curve.counts) == curve.kept[-1] == whole.pairs.rows, "pairs below the threshold count, too"
 
 
-def test_planted_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path: Path) -> None:
+def test_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     seed.write_text("".join(f"the cat {i} sees {i * 7} house\tthe cat {i} sees {i * 7} house\n" for i in range(100)))
     threshold = ThresholdSettings(precision=0.001)

@@ -1,4 +1,4 @@
-"""Known translations, and mismatched ones, planted into a bitext: do the probabilities keep what they promise?"""
+"""Known translations, and mismatched ones, added to a bitext as probes: do the probabilities keep what they promise?"""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class SeedPairs(NamedTuple):
     target: list[str]
 
     def split(self) -> tuple[SeedPairs, SeedPairs]:
-        """Those that are planted, and those for the lexicon."""
+        """Those that become probes, and those for the lexicon."""
         count = min(int(_SHARE * len(self.source)), _MOST) if len(self.source) >= FEWEST else 0
         first, rest = slice(count), slice(count, None)
         return SeedPairs(self.source[first], self.target[first]), SeedPairs(self.source[rest], self.target[rest])
 
 
 class Check(NamedTuple):
-    """How many planted pairs of each kind there were, and how many would be kept."""
+    """How many probe pairs of each kind there were, and how many would be kept."""
 
     right: int = 0
     right_kept: int = 0
@@ -39,7 +39,7 @@ class Check(NamedTuple):
     mismatched_kept: int = 0
 
     def precision(self, share: float) -> float | None:
-        """That of what is kept, by the planted pairs, where `share` of all pairs are right."""
+        """That of what is kept, by the probe pairs, where `share` of all pairs are right."""
         if not self.right or not self.mismatched:
             return None
         right = share * self.right_kept / self.right
@@ -47,7 +47,7 @@ class Check(NamedTuple):
         return right / (right + wrong) if right + wrong else None
 
 
-def plant(chunk: pa.Table, known: SeedPairs, number: int) -> pa.Table:
+def with_probes(chunk: pa.Table, known: SeedPairs, number: int) -> pa.Table:
     """The chunk with some of the known pairs behind it, and as many whose target is another one's.
 
     Their lines are negative: odd ones are right, even ones mismatched.
@@ -57,25 +57,25 @@ def plant(chunk: pa.Table, known: SeedPairs, number: int) -> pa.Table:
         return chunk
     chosen = (np.arange(min(_IN_CHUNK, count)) + number * _IN_CHUNK) % count
     others = (chosen + count // 2) % count
-    planted = {
+    probes = {
         "line": np.concatenate([-2 * chosen - 1, -2 * chosen - 2]),
         "source": [known.source[row] for row in [*chosen, *chosen]],
         "target": [known.target[row] for row in [*chosen, *others]],
     }
-    columns = [pa.array(planted.get(field.name, [None] * 2 * len(chosen)), field.type) for field in SCHEMA]
+    columns = [pa.array(probes.get(field.name, [None] * 2 * len(chosen)), field.type) for field in SCHEMA]
     return pa.concat_tables([chunk, pa.table(columns, SCHEMA)], promote_options="default")
 
 
 def divide(scored: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The scored rows of the bitext, and those that were planted."""
+    """The scored rows of the bitext, and the probes."""
     own = scored["line"].to_numpy() > 0
     return scored.filter(pa.array(own)), scored.filter(pa.array(~own))
 
 
-def check(planted: Iterable[pa.Table], point: Point) -> Check:
-    """Planted pairs that a filter drops count as not kept."""
+def check(probes: Iterable[pa.Table], point: Point) -> Check:
+    """Probes that a filter drops count as not kept."""
     total = Check()
-    for table in planted:
+    for table in probes:
         right = table["line"].to_numpy() % 2 == 1
         values = table["log_ratio"].to_numpy()
         kept = ~np.isnan(values)
