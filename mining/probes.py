@@ -159,7 +159,7 @@ def gather(
 
 
 def _places(ids: NDArray, size: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each id is among the planted rows, -1 where it is not."""
+    """Where each id is among the rows of probes, -1 where it is not."""
     if len(rows) and (rows.min() < 0 or rows.max() >= size):
         raise ValueError(f"a probe row is outside of the {size} rows mined")
     order = np.argsort(rows, kind="stable")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pipelines.align.align_job import align_documents
     from pipelines.align.align_settings import AlignSettings
     from pipelines.clean.bitext_rows import BitextSettings
-    from pipelines.clean.clean_stage import Clean, CleanSettings
+    from pipelines.clean.clean_settings import CleanSettings
+    from pipelines.clean.clean_stage import Clean
     from pipelines.clean.clean_stage import clean as clean_bitext
     from pipelines.embed.embed_settings import EmbedSettings
     from pipelines.embed.vector_stage import Embed
@@ -65,8 +66,9 @@ __getattr__ = lazy_attributes(
     {
         "AlignSettings": "pipelines.align.align_settings",
         "align_documents": "pipelines.align.align_job",
-        "BitextSettings": "pipelines.clean.bitext_chunks",
-        **dict.fromkeys(["Clean", "CleanSettings"], "pipelines.clean.clean_stage"),
+        "BitextSettings": "pipelines.clean.bitext_rows",
+        "Clean": "pipelines.clean.clean_stage",
+        "CleanSettings": "pipelines.clean.clean_settings",
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
         "Embed": "pipelines.embed.vector_stage",
         "EmbedSettings": "pipelines.embed.embed_settings",

@@ -12,9 +12,9 @@ from mining.errors import InputError
 from mining.files import open_binary
 from mining.pair_formats import Format
 from pipelines.clean.bitext_rows import TEXTS, BitextRow, BitextSettings, as_row, read_rows
+from pipelines.clean.clean_settings import CHUNK
 from pipelines.clean.repeated_pairs import RepeatedPairs
 
-CHUNK = 8192  # rows: their graph is a second's work, and neighbours enough for a margin
 SCHEMA = pa.schema(
     [
         ("line", pa.int64()),

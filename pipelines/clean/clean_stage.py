@@ -16,37 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.utils.shared import Shared
-from pydantic import Field
 
 from encoder.inference import Encoder
-from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
-from mining.filters import FilterSettings
 from mining.scoring.classifier import PairClassifier
 from mining.scoring.prior import Mixture, Point, Ratios, fit_mixture, threshold_for
-from pipelines.clean.bitext_chunks import CHUNK, count_reasons, read_chunks
+from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
+from pipelines.clean.clean_settings import CleanSettings
 from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_probes
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 UNLIKELY = "unlikely"  # the reason of what the classifier rejects
-
-
-class CleanSettings(Settings):
-    """Everything that decides which pairs stay."""
-
-    bitext: BitextSettings
-    encoder: str = Field(description="The encoder: a folder or URL.")
-    classifier: str | None = Field(None, description="Folder of a pair classifier; the one in --encoder by default.")
-    work: str = Field(description="Folder of the chunks.")
-    precision: float = Field(0.95, gt=0, lt=1, description="Estimated share of good pairs among those kept.")
-    filters: FilterSettings = FilterSettings()
-    seed_pairs: BitextSettings | None = Field(None, description="Known translations, for a lexicon and to check by.")
-    explain: bool = Field(False, description="Say what speaks against pairs that are more likely wrong than right.")
-    rows: int = Field(CHUNK, ge=2, description="Rows of a chunk.")
 
 
 class Cleaned(NamedTuple):

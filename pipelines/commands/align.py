@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.mine import console_report, say_notes, show
-from pipelines.commands.options import DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
+from pipelines.commands.options import CORPUS_OPTIONS, DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
 
@@ -20,19 +19,11 @@ if TYPE_CHECKING:
 
     from pipelines.align.align_job import AlignResult
 
-MAX_CHARS = 10_000
 OPTIONS = {
-    "src_lang": key("source.read.lang"),
-    "tgt_lang": key("target.read.lang"),
-    "encoder": key("encoder"),
+    **CORPUS_OPTIONS,
     "most": key("beads"),
     "confidence": key("confidence"),
-    "format": key(*(f"{side}.read.format" for side in SIDES)),
-    "column": key(*(f"{side}.read.column" for side in SIDES)),
-    "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),
-    "lang_filter": key(*(f"{side}.lang_filter" for side in SIDES)),
-    "device": key("device"),
-    "threads": key("threads"),
+    "leftovers": key("leftovers"),
 }
 
 Documents = Annotated[
@@ -60,18 +51,12 @@ def command(
     report: Annotated[
         str | None, typer.Option(help="Write an HTML page: documents, dot plots, beads by kind, the worst beads first.")
     ] = None,
-    leftovers: Annotated[
-        str, typer.Option(help="mine: sentences that alignment leaves over are mined, into the same pairs; or drop.")
-    ] = "drop",
     runner: Annotated[
         str | None,
         typer.Option(help="Work by stages that can be resumed: local, flink, spark, dataflow, or a YAML file."),
     ] = None,
     runner_set: RunnerSetOption = None,
     work: Annotated[str | None, typer.Option(help="Folder for stages and leftovers. Default: beside --out.")] = None,
-    max_chars: Annotated[
-        int | None, typer.Option(help="Longer sentences are dropped.", show_default=str(MAX_CHARS))
-    ] = None,
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
@@ -87,23 +72,21 @@ def command(
     Example: twinlode align en/ de/ -o pairs.tsv --src-lang en --tgt-lang de --documents documents.tsv
     """
     quiet_beam()
-    from mining.errors import InputError
     from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
     from pipelines.mine.pair_export import written_files
 
-    if leftovers not in ("drop", "mine"):
-        raise InputError(f"--leftovers is drop or mine, not {leftovers}")
-    settings = _settings(chosen, {"source": source, "target": target}, max_chars, config, set_)
+    chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
+    settings = validated(AlignSettings, OPTIONS, settings_tree(chosen, config, set_), "align")
     languages = settings.source.read.lang, settings.target.read.lang
-    outputs = Outputs(documents, unmatched, beads, xces, parallel, report)
+    outputs = AlignOutputs(documents, unmatched, beads, xces, parallel, report)
     inputs = document_files([*settings.source.inputs, *settings.target.inputs])
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
     result = _aligned(settings, work or f"{out}.work", runner, runner_set)
     about = [encoder_row(settings.encoder, languages)]
-    batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if leftovers == "mine" else None)
+    batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if settings.leftovers == "mine" else None)
     written = _write_pairs(out, batches, pair_format, languages)
     if folder is not None:
         folder.write(batches, written, [*about, *_summary(result, mined)])
@@ -124,25 +107,7 @@ def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: 
     return align_on_runner(settings, work, load_runner(runner, overrides or []), report=console_report)
 
 
-def _settings(
-    chosen: dict[str, Any],
-    documents: dict[str, str | None],
-    max_chars: int | None,
-    config: Path | None,
-    overrides: list[str] | None,
-) -> AlignSettings:
-    """The settings; documents have longer sentences than the lines of a corpus."""
-    chosen |= {f"{side}.inputs": [given] for side, given in documents.items() if given}
-    chosen |= {f"{side}.read.max_chars": max_chars for side in SIDES if max_chars is not None}
-    tree = settings_tree(chosen, config, overrides)
-    for side in SIDES:
-        read = tree.setdefault(side, {}).setdefault("read", {})
-        if isinstance(read, dict):
-            read.setdefault("max_chars", MAX_CHARS)
-    return validated(AlignSettings, OPTIONS, tree, "align")
-
-
-class Outputs(NamedTuple):
+class AlignOutputs(NamedTuple):
     """Files beside the pairs, those that are wanted."""
 
     documents: str | None

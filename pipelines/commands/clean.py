@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from pipelines.clean.clean_settings import CleanSettings
+from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.options import (
     DatasetColumnsOption,
     DatasetOption,
     FiltersOption,
     RunnerOption,
     RunnerSetOption,
+    chosen_filters,
     hub_folder,
-    read_filters,
 )
-from pipelines.commands.standard_streams import STANDARD
 from pipelines.runners.quiet import quiet_beam
 
 if TYPE_CHECKING:
+    from mining.pair_formats import Format
     from pipelines.clean.clean_stage import Cleaned
+    from pipelines.commands.standard_streams import OutputFile
+    from pipelines.datasets.hub_folder import HubFolder
+
+OPTIONS = {
+    "src_lang": key("bitext.src_lang"),
+    "tgt_lang": key("bitext.tgt_lang"),
+    "format": key("bitext.format"),
+    "encoder": key("encoder"),
+    "classifier": key("classifier"),
+    "precision": key("precision"),
+    "seed_pairs": key("seed_pairs.path"),
+    "explain": key("explain"),
+}
 
 
+@with_settings(CleanSettings, OPTIONS)
 def command(
     pairs: Annotated[
-        str, typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL, or - (TSV).")
-    ],
+        str | None,
+        typer.Argument(help="The bitext: .tsv, .jsonl, .parquet, .tmx (.gz, .zst, .xz too), URL, or - (TSV)."),
+    ] = None,
+    *,
     out: Annotated[str, typer.Option("--out", "-o", help="Where the good pairs go; - is standard output.")],
-    encoder: Annotated[str | None, typer.Option(help="Encoder: folder or URL; default: the built-in one.")] = None,
-    src_lang: Annotated[str | None, typer.Option(help="Source language: for segmentation and filters.")] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language.")] = None,
     rejected: Annotated[str | None, typer.Option(help="Write the other rows here, with reason and line.")] = None,
     report: Annotated[str | None, typer.Option(help="Write a report (HTML): reasons, probabilities, examples.")] = None,
-    precision: Annotated[float, typer.Option(help="Estimated share of translations among what is kept.")] = 0.95,
-    classifier: Annotated[str | None, typer.Option(help="Folder of a classifier; default: that in --encoder.")] = None,
     columns: Annotated[
         tuple[str, str] | None, typer.Option(help="Columns of the texts: numbers from 1 (TSV), names (JSONL, Parquet).")
     ] = None,
-    format: Annotated[str | None, typer.Option(help="Format of PAIRS where its name does not tell: moses.")] = None,
     out_format: Annotated[str | None, typer.Option(help="Format of --out where its name does not tell.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probability, cosine and margin to each row.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="In --rejected, say what speaks against a pair.")] = False,
-    seed_pairs: Annotated[
-        str | None, typer.Option(help="Known translations (.tsv ..): a lexicon, and a check.")
-    ] = None,
-    filters: FiltersOption = "standard",
+    filters: FiltersOption = None,
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
     work: Annotated[str | None, typer.Option(help="Folder (or URL) for chunks; default: temporary.")] = None,
+    config: ConfigOption = None,
+    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
+    chosen: dict[str, Any],
 ) -> None:
     """Score every pair of a bitext and keep those that are translations; every other row has its reason.
 
@@ -59,73 +71,99 @@ def command(
     --encoder runs/small/best
     """
     quiet_beam()
-    import shutil
-    import sys
-    from contextlib import ExitStack
-    from tempfile import TemporaryDirectory
-
-    from encoder import default
-    from encoder.settings import validate_settings
-    from mining.files import atomic_writer, open_binary
     from mining.locks import held_folder
-    from mining.pair_formats import Format, known_format
-    from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
-    from pipelines.clean.cleaned_files import check_outputs, kept_pairs, write_kept, write_rejected
+    from pipelines.clean.clean_stage import clean
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.mine import say_notes, show
-    from pipelines.commands.places import check_places
-    from pipelines.report.cleaned_bitext import write_clean_report
+    from pipelines.commands.standard_streams import output_file
     from pipelines.runners.runner import load_runner, require_reachable
 
-    filter_settings = read_filters(filters).model_copy(update={"repeated_target": None})  # a bitext may repeat a target
-    encoder = encoder or str(default.model_folder())
-    with ExitStack() as stack:
-        folder = work or stack.enter_context(TemporaryDirectory(prefix="twinlode-clean-"))
-        named = pairs
-        if pairs == STANDARD:
-            pairs, format = f"{folder}/stdin", format or Format.TSV
-            with atomic_writer(pairs) as stream:
-                shutil.copyfileobj(sys.stdin.buffer, stream)
-        streamed = out == STANDARD
-        if streamed:
-            out, out_format = f"{folder}/stdout", out_format or Format.TSV
-        bitext = {"path": pairs, "format": format, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
-        tree = {
-            "bitext": bitext,
-            "encoder": encoder,
-            "classifier": classifier,
-            "work": folder,
-            "precision": precision,
-            "explain": explain or report is not None,
-            "filters": filter_settings,
-            "seed_pairs": seed_pairs and {"path": seed_pairs},
-        }
-        settings = validate_settings(CleanSettings, tree, "clean")
-        kind = known_format(out_format) if out_format else None
-        written = check_outputs(out, rejected, kind, settings.bitext)
+    with output_file(out, "kept.tsv") as output:
+        chosen |= {"work": work or output.scratch} | _bitext(pairs, columns, output) | _filters(filters)
+        settings = validated(CleanSettings, OPTIONS, settings_tree(chosen, config, set_), "clean")
+        outputs = CleanOutputs(output, out_format, rejected, report, scores, settings.explain)
+        settings = settings.model_copy(update={"explain": settings.explain or report is not None})
         where = load_runner(runner, runner_set or [])
-        require_reachable(where, [pairs, out, folder, encoder, *filter(None, [rejected, report])])
-        seed = settings.seed_pairs
-        check_places([*written, *filter(None, [report])], [*settings.bitext.files, *(seed.files if seed else [])])
-        hub = hub_folder(dataset, dataset_columns, (settings.bitext.src_lang, settings.bitext.tgt_lang))
-        stack.enter_context(held_folder(folder))
-        cleaned = clean(settings, where)
-        write_kept(out, read_scored(cleaned), settings.bitext, format=kind, scores=scores)
-        if rejected is not None:
-            write_rejected(rejected, read_scored(cleaned), explain)
-        if report is not None:
-            write_clean_report(report, named, cleaned, _summary(cleaned), read_scored(cleaned))
-        if hub is not None:
-            hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
-        if streamed:
-            with open_binary(out) as stream:
-                shutil.copyfileobj(stream, sys.stdout.buffer)
-            sys.stdout.flush()
-    where_to = "standard output" if streamed else out
-    languages = [lang for lang in (settings.bitext.src_lang, settings.bitext.tgt_lang) if lang]
-    say_notes(warnings(encoder, languages))
-    about = encoder_row(encoder, languages)
-    show("cleaned", [about, *_summary(cleaned), (f"kept in {where_to}", f"{cleaned.kept:,}")], error=streamed)
+        require_reachable(where, [settings.work, settings.encoder, *outputs.check(settings)])
+        languages = settings.bitext.src_lang, settings.bitext.tgt_lang
+        hub = hub_folder(dataset, dataset_columns, languages)
+        with held_folder(settings.work):
+            cleaned = clean(settings, where)
+            outputs.write(settings, cleaned, pairs or settings.bitext.path)
+            if hub is not None:
+                _write_hub(hub, cleaned)
+        known = [lang for lang in languages if lang]
+        say_notes(warnings(settings.encoder, known))
+        rows = [
+            encoder_row(settings.encoder, known),
+            *_summary(cleaned),
+            (f"kept in {output.shown}", f"{cleaned.kept:,}"),
+        ]
+        show("cleaned", rows, error=output.is_standard)
+
+
+def _bitext(pairs: str | None, columns: tuple[str, str] | None, output: OutputFile) -> dict[str, Any]:
+    """What the command line says of the bitext, by key; standard input is TSV unless --format says otherwise."""
+    from mining.pair_formats import Format
+    from pipelines.commands.standard_streams import STANDARD, keep_input
+
+    given: dict[str, Any] = {"bitext.columns": columns} if columns else {}
+    if pairs is not None:
+        (given["bitext.path"],) = keep_input([pairs], Path(output.scratch))
+    return ({"bitext.format": Format.TSV.value} if pairs == STANDARD else {}) | given
+
+
+def _filters(choice: str | None) -> dict[str, Any]:
+    chosen = chosen_filters(choice)
+    if chosen:
+        chosen["filters"]["repeated_target"] = None  # a bitext may repeat a target
+    return chosen
+
+
+class CleanOutputs(NamedTuple):
+    """The files of a clean: kept pairs, and where asked for rejected rows and a report."""
+
+    kept: OutputFile
+    format: str | None
+    rejected: str | None
+    report: str | None
+    scores: bool
+    explain: bool
+
+    def check(self, settings: CleanSettings) -> list[str]:
+        """What will be written; an error where that would overwrite what is read."""
+        from pipelines.clean.cleaned_files import check_outputs
+        from pipelines.commands.places import check_places
+
+        kind, seed = self._kind(), settings.seed_pairs
+        written = check_outputs(self.kept.path, self.rejected, kind, settings.bitext)
+        written += [self.report] if self.report else []
+        check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
+        return written
+
+    def write(self, settings: CleanSettings, cleaned: Cleaned, name: str) -> None:
+        from pipelines.clean.clean_stage import read_scored
+        from pipelines.clean.cleaned_files import write_kept, write_rejected
+        from pipelines.report.cleaned_bitext import write_clean_report
+
+        rows = read_scored(cleaned)
+        write_kept(self.kept.path, rows, settings.bitext, format=self._kind(), scores=self.scores)
+        if self.rejected is not None:
+            write_rejected(self.rejected, read_scored(cleaned), self.explain)
+        if self.report is not None:
+            write_clean_report(self.report, name, cleaned, _summary(cleaned), read_scored(cleaned))
+
+    def _kind(self) -> Format | None:
+        from mining.pair_formats import known_format
+
+        return known_format(self.format)
+
+
+def _write_hub(hub: HubFolder, cleaned: Cleaned) -> None:
+    from pipelines.clean.clean_stage import read_scored
+    from pipelines.clean.cleaned_files import kept_pairs
+
+    hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:

@@ -60,28 +60,23 @@ def command(
 
 
 def _embed_lines(settings: EmbedSettings, lang: str) -> None:
-    from tempfile import TemporaryDirectory
-
     from encoder import Encoder
     from mining.errors import InputError
     from mining.files import iterate_lines
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.mine import say_notes, show
     from pipelines.commands.places import check_places
-    from pipelines.commands.standard_streams import STANDARD, copy_to_output, keep_input
+    from pipelines.commands.standard_streams import keep_input, output_file
     from pipelines.embed.line_vectors import write_line_vectors
 
-    to_standard_output, trust = settings.out == STANDARD, settings.trust_remote_code
-    if not to_standard_output and not settings.out.endswith(".npy"):
-        raise InputError(f"--out {settings.out}: vectors of lines go into a .npy file, or to standard output (-)")
-    with TemporaryDirectory(prefix="twinlode-embed-") as folder:
-        source = str(keep_input([settings.sentences], Path(folder))[0])
-        target = f"{folder}/vectors.npy" if to_standard_output else settings.out
-        check_places([target], [source])
+    with output_file(settings.out, "vectors.npy") as output:
+        if not output.path.endswith(".npy"):
+            raise InputError(f"--out {output.path}: vectors of lines go into a .npy file, or to standard output (-)")
+        source = str(keep_input([settings.sentences], Path(output.scratch))[0])
+        check_places([output.path], [source])
+        trust = settings.trust_remote_code
         encoder = Encoder.load(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
-        rows = write_line_vectors(target, iterate_lines(source), lang, encoder)
-        if to_standard_output:
-            copy_to_output(Path(target))
-    say_notes(warnings(settings.encoder, [lang]))
-    about = [encoder_row(settings.encoder, [lang]), ("dimensions", f"{encoder.dim}"), ("lines", f"{rows:,}")]
-    show("embedded", about, error=to_standard_output)
+        rows = write_line_vectors(output.path, iterate_lines(source), lang, encoder)
+        say_notes(warnings(settings.encoder, [lang]))
+        about = [encoder_row(settings.encoder, [lang]), ("dimensions", f"{encoder.dim}"), ("lines", f"{rows:,}")]
+        show("embedded", about, error=output.is_standard)

@@ -15,7 +15,7 @@ from encoder.inference import Encoder
 from mining.errors import InputError
 from pipelines.commands.derived import put, validated
 from pipelines.commands.mine import OPTIONS
-from pipelines.commands.options import read_filters
+from pipelines.commands.options import chosen_filters
 from pipelines.datasets.manifest import join
 from pipelines.embed.shard_embedder import facts_of
 from pipelines.mine.export_transform import Export, ExportPlan
@@ -24,7 +24,7 @@ from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.clusters import DataflowSettings
 
-_OWN = ("src", "tgt", "src_lang", "tgt_lang", "work", "out", "pair_format", "filters", "accelerator")
+_OWN = ("src", "tgt", "work", "out", "pair_format", "filters", "accelerator")
 PARAMETERS = frozenset([*_OWN, *OPTIONS])
 
 
@@ -64,11 +64,9 @@ def build(parameters: dict[str, str], options: PipelineOptions) -> beam.Pipeline
 
 def job_settings(parameters: dict[str, str]) -> JobSettings:
     """Parameters as the settings of a mine, with the defaults of `twinlode mine`."""
-    tree: dict = {"work": _required(parameters, "work"), "filters": read_filters(parameters.get("filters", "standard"))}
+    tree: dict = {"work": _required(parameters, "work")} | chosen_filters(parameters.get("filters"))
     for side, short in (("source", "src"), ("target", "tgt")):
         put(tree, f"{side}.inputs", _required(parameters, short).split(","))
-        if f"{short}_lang" in parameters:
-            put(tree, f"{side}.read.lang", parameters[f"{short}_lang"])
     for name, where in OPTIONS.items():
         for at in where.keys if name in parameters else ():
             put(tree, at, parameters[name])

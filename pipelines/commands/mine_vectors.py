@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
-from pipelines.commands.options import FiltersOption, RejectedOption, read_filters
+from pipelines.commands.options import PAIR_SEARCH_OPTIONS, RejectedOption, chosen_filters
 from pipelines.mine.mine_settings import VectorJobSettings
 
 if TYPE_CHECKING:
@@ -22,21 +22,9 @@ OPTIONS = {
     "tgt_lang": key("target.lang"),
     "dim": key("dim"),
     "dtype": key("dtype"),
-    "threshold": key("threshold.at_least"),
-    "top": key("threshold.top"),
-    "gold": key("threshold.gold"),
-    "precision": key("threshold.precision", flags=["--target-precision"]),
-    "seed_pairs": key("seed"),
+    **PAIR_SEARCH_OPTIONS,
     "seed_src_vectors": key("source.seed_vectors"),
     "seed_tgt_vectors": key("target.seed_vectors"),
-    "k": key("k"),
-    "search": key("search"),
-    "margin": key("margin"),
-    "retrieval": key("retrieval"),
-    "rows_per_shard": key("rows_per_shard"),
-    "device": key("device"),
-    "threads": key("threads"),
-    "memory": key("memory"),
 }
 
 
@@ -51,7 +39,9 @@ def command(
         str | None,
         typer.Option(help="Folder (any fsspec URL) for everything between; reruns continue it. Default: beside --out."),
     ] = None,
-    filters: FiltersOption = "none",
+    filters: Annotated[
+        str | None, typer.Option(help="none, standard, or a YAML file of filter settings. Default: none.")
+    ] = None,
     rejected: RejectedOption = None,
     candidates: Annotated[
         str | None, typer.Option(help="Write all k candidates of both directions here, with their scores.")
@@ -76,7 +66,7 @@ def command(
     from mining.lazy import without_pandas
     from pipelines.commands.mine import console_report, work_beside
 
-    chosen |= {"work": work or work_beside(out), "filters": read_filters(filters)}
+    chosen |= {"work": work or work_beside(out)} | chosen_filters(filters)
     settings = validated(VectorJobSettings, OPTIONS, settings_tree(chosen, config, set_), "mine-vectors")
     if curve is not None and settings.threshold.gold is None and settings.threshold.precision is None:
         raise InputError("--curve needs --gold or --precision: without them nothing is known of precision")
@@ -99,7 +89,7 @@ def command(
 
 
 def _check_outputs(
-    settings: VectorJobSettings, out: str, format: str | None, others: list[str], curve: str | None, filters: str
+    settings: VectorJobSettings, out: str, format: str | None, others: list[str], curve: str | None, filters: str | None
 ) -> None:
     """Find out before hours of work that something cannot be written, or would overwrite what is read."""
     from pipelines.commands.places import check_places, require_folder

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipelines.commands.derived import key
+from pipelines.mine.job_defaults import SIDES
+
 if TYPE_CHECKING:
-    from mining.filters import FilterSettings
     from pipelines.datasets.hub_folder import HubFolder
 
 RunnerOption = Annotated[str, typer.Option(help="local, flink, spark, dataflow, or a YAML file (configs/runners).")]
@@ -21,8 +23,39 @@ TrustOption = Annotated[
 ThresholdFromOption = Annotated[
     str | None, typer.Option(help="Take the threshold from a review: the review.json that `twinlode review` writes.")
 ]
-FiltersOption = Annotated[str, typer.Option(help="none, standard, or a YAML file of filter settings.")]
+FiltersOption = Annotated[
+    str | None, typer.Option(help="none, standard, or a YAML file of filter settings. Default: standard.")
+]
 RejectedOption = Annotated[str | None, typer.Option(help="Write the pairs that filters drop here, with the reason.")]
+
+# Options of the commands that read two corpora, and of those that search pairs, by where they go in the settings.
+CORPUS_OPTIONS = {
+    "src_lang": key("source.read.lang"),
+    "tgt_lang": key("target.read.lang"),
+    "encoder": key("encoder"),
+    "format": key(*(f"{side}.read.format" for side in SIDES)),
+    "column": key(*(f"{side}.read.column" for side in SIDES)),
+    "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),
+    "max_chars": key(*(f"{side}.read.max_chars" for side in SIDES)),
+    "lang_filter": key(*(f"{side}.lang_filter" for side in SIDES)),
+    "device": key("device"),
+    "threads": key("threads"),
+}
+PAIR_SEARCH_OPTIONS = {
+    "threshold": key("threshold.at_least"),
+    "top": key("threshold.top"),
+    "gold": key("threshold.gold"),
+    "precision": key("threshold.precision", flags=["--target-precision"]),
+    "seed_pairs": key("seed"),
+    "k": key("k"),
+    "search": key("search"),
+    "margin": key("margin"),
+    "retrieval": key("retrieval"),
+    "rows_per_shard": key("rows_per_shard"),
+    "device": key("device"),
+    "threads": key("threads"),
+    "memory": key("memory"),
+}
 
 DatasetOption = Annotated[
     str | None, typer.Option(help="Write the pairs as a folder for Hugging Face's `datasets`, too, with a card.")
@@ -54,11 +87,15 @@ def hub_folder(url: str | None, columns: str, languages: tuple[str | None, str |
     return folder
 
 
-def read_filters(choice: str) -> FilterSettings:
-    """`none`, `standard`, or a YAML file of filter settings."""
+def chosen_filters(choice: str | None) -> dict[str, Any]:
+    """The settings that --filters stands for: `none`, `standard`, or a YAML file; nothing where it was not given."""
     from encoder.settings import load_settings
     from mining.filters import FilterSettings
 
-    if choice == "none":
-        return FilterSettings.none()
-    return FilterSettings() if choice == "standard" else load_settings(FilterSettings, choice)
+    if choice is None:
+        return {}
+    if choice in ("none", "standard"):
+        chosen = FilterSettings.none() if choice == "none" else FilterSettings()
+    else:
+        chosen = load_settings(FilterSettings, choice)
+    return {"filters": chosen.model_dump(mode="json")}

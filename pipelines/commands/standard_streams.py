@@ -5,13 +5,42 @@ from __future__ import annotations
 import filecmp
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from mining.errors import InputError
 
 STANDARD = "-"
 _KEPT = "standard-input.txt"
+
+
+class OutputFile(NamedTuple):
+    """Where a command writes, and a temporary folder for what it needs only while it runs."""
+
+    path: str
+    scratch: str
+    is_standard: bool
+
+    @property
+    def shown(self) -> str:
+        return "standard output" if self.is_standard else self.path
+
+    def local_folder(self, work: str) -> Path:
+        """`work`, or where it is a URL the temporary folder."""
+        return Path(self.scratch if "://" in work else work)
+
+
+@contextmanager
+def output_file(out: str, name: str) -> Iterator[OutputFile]:
+    """`out`; for `-` a temporary file of this name, which goes to standard output at the end."""
+    with TemporaryDirectory(prefix="twinlode-") as scratch:
+        file = OutputFile(f"{scratch}/{name}" if out == STANDARD else out, scratch, out == STANDARD)
+        yield file
+        if file.is_standard:
+            _copy_to_output(Path(file.path))
 
 
 def keep_input(files: Sequence[str | None], folder: Path) -> list[str | None]:
@@ -37,7 +66,7 @@ def require_one_input(files: Sequence[str | None]) -> None:
         raise InputError("`-` is there twice, but there is one standard input; give a file for the other")
 
 
-def copy_to_output(path: Path) -> None:
+def _copy_to_output(path: Path) -> None:
     """Write a file to standard output; a reader that has enough and closes it is no error."""
     try:
         with path.open("rb") as stream:

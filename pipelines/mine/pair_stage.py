@@ -43,7 +43,7 @@ from pipelines.mine.score_bands import (
 )
 from pipelines.mine.spool import Spool
 from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
-from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_planted, select, selection_url
+from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_probe, select, selection_url
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
@@ -220,7 +220,7 @@ def cut(number: int, plan: MinePlan, chosen: Chosen) -> Cut:
     if first >= kept or not chosen.missing:
         return Cut([], [])
     edges = matched_edges(plan.work, number)
-    edges = edges[~is_planted(edges, _corpora(plan))][: kept - first]
+    edges = edges[~is_probe(edges, _corpora(plan))][: kept - first]
     ranks = np.arange(first, first + len(edges))
     wanted = np.isin(ranks // plan.settings.rows_per_shard, chosen.missing)
     whole = OutputPart("edges", ranks[wanted], edges[wanted])

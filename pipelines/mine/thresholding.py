@@ -71,7 +71,7 @@ class Matched(NamedTuple):
     @classmethod
     def of(cls, edges: np.ndarray, corpora: tuple[int, int], gold: np.ndarray) -> Matched:
         """`corpora` are the sizes of the two, `gold` (pairs, 2) their true pairs."""
-        probes = is_planted(edges, corpora)
+        probes = is_probe(edges, corpora)
         corpus = edges[~probes]
         pairs = np.stack([corpus["source"], corpus["target"]], axis=1)
         hits = corpus["score"][is_gold(pairs, gold)] if len(gold) and len(corpus) else corpus["score"][:0]
@@ -86,7 +86,7 @@ class Matched(NamedTuple):
         )
 
 
-def is_planted(edges: np.ndarray, corpora: tuple[int, int]) -> np.ndarray:
+def is_probe(edges: np.ndarray, corpora: tuple[int, int]) -> np.ndarray:
     return (edges["source"] >= corpora[0]) | (edges["target"] >= corpora[1])
 
 

@@ -77,9 +77,9 @@ def _store(
         data.vectors.append(store_vectors(sentences, GivenVectors(side.vectors.stored, rows, [file]), facts, dtype))
         if mine is not None and seed is not None:
             place = ProbeSide(sentences, side.lang, f"{out}-probes")
-            probes = write_probes(seed, place, number, mine.pairs, mine.texts)
-            data.sentences.append(probes)
-            data.vectors.append(store_vectors(probes, mine.vectors, facts, dtype))
+            written = write_probes(seed, place, number, mine.pairs, mine.texts)
+            data.sentences.append(written)
+            data.vectors.append(store_vectors(written, mine.vectors, facts, dtype))
         stored.append(data)
     return stored
 

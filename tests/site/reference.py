@@ -24,7 +24,7 @@ PACKAGES = ("mining", "encoder", "pipelines")
 ROOTS = {
     "mine": ("`twinlode mine --config`, `--set`", "pipelines.mine.mine_settings:JobSettings"),
     "align": ("`AlignSettings` of the Python API", "pipelines.align.align_settings:AlignSettings"),
-    "clean": ("`CleanSettings` of the Python API", "pipelines.clean.clean_stage:CleanSettings"),
+    "clean": ("`twinlode clean --config`", "pipelines.clean.clean_settings:CleanSettings"),
     "train": ("`twinlode train CONFIG`", "encoder.training.training_settings:TrainSettings"),
     "train-classifier": (
         "`twinlode train-classifier CONFIG`",

@@ -20,7 +20,8 @@ from mining.translation_units import iterate_units
 from mining.vectors import from_array
 from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
-from pipelines.clean.clean_stage import CleanSettings, clean, read_scored
+from pipelines.clean.clean_settings import CleanSettings
+from pipelines.clean.clean_stage import clean, read_scored
 from pipelines.clean.cleaned_files import SCORES, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.clean.probe_check import Check
