@@ -56,12 +56,6 @@ class Vectors:
         """Some rows as unit float32 vectors."""
         return self.stored[rows].astype(np.float32) * self.inverse_norms[rows, None].astype(np.float32)
 
-    def excluding(self, rows: np.ndarray) -> Vectors:
-        """The same file with some rows (mask or numbers) kept out: they neither get nor are neighbours."""
-        inverse_norms = self.inverse_norms.copy()
-        inverse_norms[rows] = np.nan
-        return replace(self, inverse_norms=inverse_norms)
-
 
 def from_array(array: np.ndarray, name: str = "array", ids: np.ndarray | None = None) -> Vectors:
     """Check an array of vectors and make it minable: finite, two-dimensional, ids increasing."""

@@ -262,46 +262,70 @@ def _score(
     stamp = np.full(len(frequency), -1, np.int64)
     total, most = np.zeros(len(frequency), np.float32), np.zeros(len(frequency), np.float32)
     for pair in range(len(rows)):
-        first, end = offsets[rows[pair]], offsets[rows[pair] + 1]
+        words = number[ids[offsets[rows[pair]] : offsets[rows[pair] + 1]]]
+        given = given_number[given_ids[given_offsets[given_rows[pair]] : given_offsets[given_rows[pair] + 1]]]
         known = 0
-        for place in range(first, end):
-            word = number[ids[place]]
+        for word in words:
             if word >= 0:
                 stamp[word], total[word], most[word] = pair, 0.0, 0.0
                 known += 1
-        if known == 0:
+        if known:
+            _add_translations(given, pair, table_offsets, others, probabilities, stamp, total, most)
+            _write_features(words, known, len(given), frequency, total, most, out[pair])
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_translations(
+    given: np.ndarray,
+    pair: int,
+    table_offsets: np.ndarray,
+    others: np.ndarray,
+    probabilities: np.ndarray,
+    stamp: np.ndarray,
+    total: np.ndarray,
+    most: np.ndarray,
+) -> None:
+    """The sum and the largest of the translation probabilities of each word that this pair stamped."""
+    for word in given:
+        if word < 0:
             continue
-        start, stop = given_offsets[given_rows[pair]], given_offsets[given_rows[pair] + 1]
-        for place in range(start, stop):
-            word = given_number[given_ids[place]]
-            if word < 0:
-                continue
-            for entry in range(table_offsets[word], table_offsets[word + 1]):
-                other = others[entry]
-                if stamp[other] == pair:
-                    total[other] += probabilities[entry]
-                    most[other] = max(most[other], probabilities[entry])
-        likelihood = covered = weight = rare = rare_count = probability = 0.0
-        run = longest = 0
-        for place in range(first, end):
-            word = number[ids[place]]
-            if word < 0:
-                continue
-            chance = frequency[word]
-            rarity = -np.log(chance)
-            likelihood += np.log(0.9 * total[word] / (stop - start + 1) / chance + 0.1)
-            weight += rarity
-            probability += most[word]
-            hit = most[word] >= _COVERED
-            covered += rarity * hit
-            if chance < _RARE:
-                rare_count += 1
-                rare += hit
-            run = 0 if hit else run + 1
-            longest = max(longest, run)
-        out[pair, 0] = likelihood / known
-        out[pair, 1] = covered / weight
-        out[pair, 2] = rare / rare_count if rare_count else np.nan
-        out[pair, 3] = probability / known
-        out[pair, 4] = longest
-        out[pair, 5] = 1 - known / (end - first)
+        for entry in range(table_offsets[word], table_offsets[word + 1]):
+            other = others[entry]
+            if stamp[other] == pair:
+                total[other] += probabilities[entry]
+                most[other] = max(most[other], probabilities[entry])
+
+
+@nb.njit(cache=True, nogil=True)
+def _write_features(
+    words: np.ndarray,
+    known: int,
+    given: int,
+    frequency: np.ndarray,
+    total: np.ndarray,
+    most: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    likelihood = covered = weight = rare = rare_count = probability = 0.0
+    run = longest = 0
+    for word in words:
+        if word < 0:
+            continue
+        chance = frequency[word]
+        rarity = -np.log(chance)
+        likelihood += np.log(0.9 * total[word] / (given + 1) / chance + 0.1)
+        weight += rarity
+        probability += most[word]
+        hit = most[word] >= _COVERED
+        covered += rarity * hit
+        if chance < _RARE:
+            rare_count += 1
+            rare += hit
+        run = 0 if hit else run + 1
+        longest = max(longest, run)
+    out[0] = likelihood / known
+    out[1] = covered / weight
+    out[2] = rare / rare_count if rare_count else np.nan
+    out[3] = probability / known
+    out[4] = longest
+    out[5] = 1 - known / len(words)

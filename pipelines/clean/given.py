@@ -8,8 +8,6 @@ from mining.neighbours import KnnGraph, Neighbours
 from mining.retrieval import Edges
 from mining.top_k import MISSING
 
-_RIVALS = 1  # of each sentence of a pair
-
 
 def with_rivals(graph: KnnGraph, source: np.ndarray, target: np.ndarray) -> tuple[Edges, np.ndarray]:
     """The pairs (i, i) and the nearest other sentence of each of their ends; the mask says which were given.

@@ -13,7 +13,7 @@ from pydantic import Field
 from mining.calibration import Calibration, by_rank
 from mining.errors import InputError, UnreachablePrecision
 from mining.margin import Margin
-from mining.metrics import Curve, PairMetrics, is_gold, pair_metrics
+from mining.metrics import Curve, is_gold
 from mining.neighbours import KnnGraph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.score_counts import ScoreCounts
@@ -222,11 +222,6 @@ class Bucc(Benchmark):
         here, there = (SideTexts(side.lines, side.lang) for side in (left, right))
         edges = rescored_candidates(graph, here, there, source.encoder, classifier, lexicon)
         return matched(edges, len(left), len(right))
-
-
-def metrics_at(edges: Edges, threshold: float, gold: np.ndarray) -> PairMetrics:
-    """Precision, recall and F1 of the pairs that score at least `threshold`."""
-    return pair_metrics(_pairs(edges.take(edges.scores >= threshold)), gold)
 
 
 def pair_counts(edges: Edges, threshold: float, gold: np.ndarray, sources: int) -> np.ndarray:

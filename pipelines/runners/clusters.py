@@ -15,7 +15,6 @@ from mining.paths import local_path
 
 if TYPE_CHECKING:
     import apache_beam as beam
-    from apache_beam.portability.api import beam_runner_api_pb2
 
 
 Option = bool | int | float | str | list[str]
@@ -212,18 +211,6 @@ def _require_answer(endpoint: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
         raise InputError(f"job_endpoint {endpoint}: no job server answers there ({error}); start one") from None
-
-
-def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:
-    """The pipeline as it is sent to Dataflow, to look at without an account."""
-    import apache_beam as beam
-    from apache_beam.options.pipeline_options import PipelineOptions
-    from apache_beam.transforms.environments import DockerEnvironment
-
-    settings.require_complete()
-    pipeline = beam.Pipeline(options=PipelineOptions([]))
-    pipeline | transform
-    return pipeline.to_runner_api(default_environment=DockerEnvironment.from_container_image(settings.container or ""))
 
 
 def _require_gcp() -> None:

@@ -1,6 +1,10 @@
 """Brute force: what the kernels must agree with. The LASER procedure follows its published description."""
 
+from dataclasses import replace
+
 import numpy as np
+
+from mining.vectors import Vectors
 
 
 def cosine_matrix(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -47,3 +51,10 @@ def laser_pairs(x: np.ndarray, y: np.ndarray, k: int, margin: str, retrieval: st
             taken_y.add(j)
             pairs.append((i, j, s))
     return pairs
+
+
+def excluding(vectors: Vectors, rows: np.ndarray) -> Vectors:
+    """The same file with some rows kept out, as rows without a direction are."""
+    inverse_norms = vectors.inverse_norms.copy()
+    inverse_norms[rows] = np.nan
+    return replace(vectors, inverse_norms=inverse_norms)

@@ -12,6 +12,7 @@ from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.top_k import MISSING
 from mining.vectors import from_array
+from tests.mining.oracle import excluding
 
 
 def vectors(rows: int, dim: int = 32) -> np.ndarray:
@@ -50,8 +51,8 @@ def test_small_sides(rows: int, columns: int) -> None:
 
 
 def test_excluded_rows_take_no_part() -> None:
-    x, y = from_array(vectors(200)), from_array(vectors(300)).excluding(np.arange(0, 300, 2))
-    graph = approximate_graph(x.excluding(np.array([5])), y, 4).graph
+    x, y = from_array(vectors(200)), excluding(from_array(vectors(300)), np.arange(0, 300, 2))
+    graph = approximate_graph(excluding(x, np.array([5])), y, 4).graph
     assert (graph.forward.ids[5] == MISSING).all()
     assert (np.delete(graph.forward.ids, 5, 0) % 2 == 1).all()
 

@@ -17,7 +17,7 @@ from mining.proposals import Blocks
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import from_array
-from tests.mining.oracle import cosine_matrix, nearest
+from tests.mining.oracle import cosine_matrix, excluding, nearest
 
 TORCH_ENGINE = "cpu:0"  # not the literal "cpu", so the code for GPUs runs
 
@@ -103,7 +103,7 @@ def test_excluded_rows_take_no_part(device: str) -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((40, 8)).astype(np.float32), rng.standard_normal((50, 8)).astype(np.float32)
     out = np.arange(0, 50, 3)
-    graph = knn_graph(from_array(x), from_array(y).excluding(out), 4, device=device)
+    graph = knn_graph(from_array(x), excluding(from_array(y), out), 4, device=device)
     kept = np.setdiff1d(np.arange(50), out)
     ids, _ = nearest(cosine_matrix(x, y[kept]), 4)
     np.testing.assert_array_equal(graph.forward.ids, kept[ids])

@@ -13,6 +13,7 @@ from mining.proposals import Blocks
 from mining.quantised import quantised_cell
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array
+from tests.mining.oracle import excluding
 
 ROWS, COLUMNS = 2100, 2300
 
@@ -72,7 +73,7 @@ def test_equals_float32_products(
 
 def test_rows_kept_out_take_no_part(pool: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = drawn("pairs", 96)
-    source, target = from_array(x).excluding(np.arange(0, ROWS, 50)), from_array(y).excluding(np.arange(5, 100))
+    source, target = excluding(from_array(x), np.arange(0, ROWS, 50)), excluding(from_array(y), np.arange(5, 100))
     found = quantised_cell(source, target, 4, Blocks(500, 900), pool)
     assert_same(found, float32_graph(source, target, 4, pool, monkeypatch))
 

@@ -11,9 +11,10 @@ from encoder import default
 from encoder.default import Probes
 from mining.errors import InputError
 from mining.margin import Margin
+from mining.metrics import pair_metrics
 from mining.retrieval import Edges, Retrieval
 from pipelines.evaluation.benchmark_files import DataFolder
-from pipelines.evaluation.bucc import CALIBRATED, PROMISED, SAME, TUNED, Bucc, metrics_at, pair_counts
+from pipelines.evaluation.bucc import CALIBRATED, PROMISED, SAME, TUNED, Bucc, pair_counts
 from pipelines.evaluation.calibrated import read_seed
 from pipelines.evaluation.comparable import find_pairs, read_comparable
 from pipelines.evaluation.samples import f1_percent
@@ -213,4 +214,4 @@ def test_counts_by_source_sentence_make_the_f1() -> None:
     gold = np.array([[0, 0], [2, 2], [3, 3]])
     counts = pair_counts(edges, 0.7, gold, 5)
     assert counts.tolist() == [[1, 1, 1], [0, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 0]]
-    assert f1_percent(counts) == pytest.approx(100 * metrics_at(edges, 0.7, gold).f1)
+    assert f1_percent(counts) == pytest.approx(100 * pair_metrics([[0, 0], [1, 5], [2, 2]], gold).f1)

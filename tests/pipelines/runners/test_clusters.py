@@ -17,6 +17,8 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.portability import common_urns
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.transforms.environments import DockerEnvironment
 from typer.testing import CliRunner
 
 from mining.errors import InputError
@@ -31,7 +33,7 @@ from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_transform import Mine, MineAll
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, PrepareSettings, make_plan, prepare, start
-from pipelines.runners.clusters import DataflowSettings, FlinkSettings, SparkSettings, pipeline_proto, run_on_cluster
+from pipelines.runners.clusters import DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
 from pipelines.runners.runner import load_runner
 from tests.pipelines.corpora import write_encoder
 
@@ -41,6 +43,14 @@ DATAFLOW = DataflowSettings(
 )
 NEEDED = ("project", "region", "temp_location", "container")
 ACCELERATOR = "beam:resources:accelerator:v1"
+
+
+def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:
+    """The pipeline as it is sent to Dataflow."""
+    settings.require_complete()
+    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    pipeline | transform
+    return pipeline.to_runner_api(default_environment=DockerEnvironment.from_container_image(settings.container or ""))
 
 
 @pytest.mark.parametrize(
