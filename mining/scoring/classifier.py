@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mining.errors import InputError
 from mining.files import atomic_group
-from mining.paths import open_url
+from mining.paths import exists, open_url
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.prior import Components
 
@@ -139,6 +139,10 @@ def raw_scores(
 
 def _trees(use: str) -> str:
     return f"trees-{use}.txt"
+
+
+def is_classifier(folder: str) -> bool:
+    return exists(f"{folder}/{ABOUT}")
 
 
 def load_classifier(folder: str) -> PairClassifier:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.scoring.classifier import ABOUT, PairClassifier, Use, load_classifier
+from mining.scoring.classifier import ABOUT, PairClassifier, Use, is_classifier, load_classifier
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.fitting import TaskExamples, fit_head
 
@@ -33,7 +33,9 @@ def test_saved_and_loaded_it_gives_the_same_scores(
     classifier: PairClassifier, examples: TaskExamples, tmp_path: Path
 ) -> None:
     folder = str(tmp_path / "classifier")
+    assert not is_classifier(folder)
     classifier.save(folder)
+    assert is_classifier(folder)
     again = load_classifier(folder)
     np.testing.assert_array_equal(
         again.log_ratios(examples.features, Use.mining), classifier.log_ratios(examples.features, Use.mining)
