@@ -122,7 +122,7 @@ def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph, rng: np.random.
 
 
 def component_of(kind: str) -> int:
-    """Kinds of noise whose scores are alike have one number: translations with a flaw, near sentences, others."""
+    """Kinds of noise whose scores are similar have one number: translations with a flaw, near sentences, others."""
     if kind == "right":
         return 0
     return 3 if kind in _UNRELATED else 2 if kind == "neighbour" else 1

@@ -43,6 +43,12 @@ OPTIONS = {
 Corpus = Annotated[
     str | None, typer.Argument(help="A file, a URL, a quoted glob (gz, bz2, xz and zst, too), or - for stdin.")
 ]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx, or - for stdout; a * makes one file a shard."
+    ),
+]
 MoreFiles = Annotated[list[str] | None, typer.Option(help="More files of this side (repeatable).")]
 
 
@@ -51,12 +57,7 @@ def command(
     source: Corpus = None,
     target: Corpus = None,
     *,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", help="Pairs: .tsv, .parquet, .jsonl or .tmx, or - for stdout; a * makes one file a shard."
-        ),
-    ],
+    out: Out,
     src: MoreFiles = None,
     tgt: MoreFiles = None,
     work: Annotated[
@@ -96,9 +97,8 @@ def command(
     require_one_input([file for files in given.values() for file in files])
     with output_file(out, "pairs.tsv") as output:
         chosen |= {"work": work or work_beside(output.path)} | chosen_filters(filters)
-        for side, files in given.items():
-            named = [file for file in keep_input(files, output.local_folder(chosen["work"])) if file]
-            chosen |= {f"{side}.inputs": named} if named else {}
+        kept = {side: keep_input(files, output.local_folder(chosen["work"])) for side, files in given.items()}
+        chosen |= {f"{side}.inputs": named for side, files in kept.items() if (named := [*filter(None, files)])}
         tree = settings_tree(_with_threshold(chosen, threshold_from), config, set_)
         outputs, where = MineOutputs(output, pair_format, rejected), load_runner(runner, runner_set or [])
         settings = _settings(tree, outputs, where)

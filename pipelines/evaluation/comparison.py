@@ -91,7 +91,7 @@ class CompareSettings(Settings):
         return self
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """One training of a row, or a look at an encoder as it is; `variants` are the settings to choose among."""
 
     row: ComparedRow
@@ -153,7 +153,7 @@ def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only
 
 
 def _run_plans(
-    settings: CompareSettings, plans: Sequence[Plan], watch: ComparisonWatcher, only: Sequence[str]
+    settings: CompareSettings, plans: Sequence[TrainingPlan], watch: ComparisonWatcher, only: Sequence[str]
 ) -> list[Finished]:
     found: list[Finished] = []
     for plan in plans:
@@ -167,7 +167,7 @@ def _run_plans(
     return found
 
 
-def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Plan]:
+def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[TrainingPlan]:
     plans = []
     as_it_is = row.encoder is not None or row.untrained
     for seed in range(1 if as_it_is else settings.seeds):
@@ -175,18 +175,20 @@ def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Plan]
         variants = tuple(row_settings(settings, row, out, seed, change) for change in changes)
         if row.untrained and not isinstance(variants[0].model, PretrainedSettings):
             raise InputError(f"row {row.name}: only a pretrained model is worth evaluating untrained")
-        plans.append(Plan(row, seed, variants, row_folder(out, row.name, seed), identity(settings, row, variants)))
+        plans.append(
+            TrainingPlan(row, seed, variants, row_folder(out, row.name, seed), identity(settings, row, variants))
+        )
     return plans
 
 
-def _choice(found: Sequence[Finished], plan: Plan) -> int | None:
+def _choice(found: Sequence[Finished], plan: TrainingPlan) -> int | None:
     """Which variant the first seed chose, where it is another seed's turn."""
     if len(plan.variants) < 2:
         return 0
     return next((done.chosen for done in found if done.name == plan.row.name and done.seed == 0), None)
 
 
-def _run(settings: CompareSettings, plan: Plan, chosen: int | None, watch: ComparisonWatcher) -> Finished:
+def _run(settings: CompareSettings, plan: TrainingPlan, chosen: int | None, watch: ComparisonWatcher) -> Finished:
     name = plan.row.name
     trained: Trained | None = None
     encoder = plan.row.encoder
@@ -226,7 +228,9 @@ def excluded_files(settings: CompareSettings) -> list[str]:
     return [path for paths in found.values() for path in paths]
 
 
-def _train(plan: Plan, chosen: int | None, exclude: Sequence[str], watch: ComparisonWatcher) -> tuple[int, Trained]:
+def _train(
+    plan: TrainingPlan, chosen: int | None, exclude: Sequence[str], watch: ComparisonWatcher
+) -> tuple[int, Trained]:
     """Train the chosen variant; before there is a choice, all of them, and take the best by its held-out figure."""
     numbers = range(len(plan.variants)) if chosen is None else [chosen]
     done: dict[int, Trained] = {}

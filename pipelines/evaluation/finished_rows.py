@@ -33,7 +33,7 @@ class ComparedColumn(Column):
     minus: str | None = Field(None, description="Another of its scores, which is taken off.")
 
 
-class Figure(NamedTuple):
+class SampledScore(NamedTuple):
     """A score and, where it is made of items, what it would be with other draws of these, the same for every row."""
 
     value: float
@@ -50,7 +50,7 @@ class Finished(NamedTuple):
     minutes: float
     held_out: float | None
     chosen: int  # number of the variant
-    figures: dict[str, Figure]
+    figures: dict[str, SampledScore]
 
 
 class Summary(NamedTuple):
@@ -65,7 +65,9 @@ class Summary(NamedTuple):
         return None if self.replicas is None else interval_95(self.replicas)
 
 
-def column_scores(columns: Sequence[ComparedColumn], benchmark: str, scores: Sequence[Score]) -> dict[str, Figure]:
+def column_scores(
+    columns: Sequence[ComparedColumn], benchmark: str, scores: Sequence[Score]
+) -> dict[str, SampledScore]:
     """The figures of a benchmark's columns; a score that it does not have is an error."""
     by_name = {score.name: score for score in scores}
     found = {}
@@ -82,14 +84,14 @@ def column_scores(columns: Sequence[ComparedColumn], benchmark: str, scores: Seq
     return found
 
 
-def _figure(score: Score) -> Figure:
-    return Figure(score.value, None if score.sample is None else np.round(score.sample.replicas(), 4).tolist())
+def _figure(score: Score) -> SampledScore:
+    return SampledScore(score.value, None if score.sample is None else np.round(score.sample.replicas(), 4).tolist())
 
 
-def _difference(first: Figure, second: Figure) -> Figure:
+def _difference(first: SampledScore, second: SampledScore) -> SampledScore:
     if first.replicas is None or second.replicas is None:
-        return Figure(first.value - second.value, None)
-    return Figure(first.value - second.value, np.subtract(first.replicas, second.replicas).tolist())
+        return SampledScore(first.value - second.value, None)
+    return SampledScore(first.value - second.value, np.subtract(first.replicas, second.replicas).tolist())
 
 
 def summary(rows: Sequence[Finished], name: str, column: str) -> Summary | None:
@@ -116,7 +118,7 @@ def read_finished(folder: Path, expected: str) -> Finished | None:
         if record["identity"] != expected:
             return None
         row = record["row"]
-        return Finished(**row | {"figures": {title: Figure(*figure) for title, figure in row["figures"].items()}})
+        return Finished(**row | {"figures": {title: SampledScore(*figure) for title, figure in row["figures"].items()}})
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path}: damaged; delete it to evaluate the row again") from None
 

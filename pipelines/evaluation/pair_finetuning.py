@@ -28,7 +28,7 @@ class FinetuneSettings(NamedTuple):
     max_tokens: int = 128
 
 
-class PairClassifier(nn.Module):
+class FinetunedClassifier(nn.Module):
     """The backbone on both sentences at once, and RoBERTa's head on its first token."""
 
     def __init__(self, model: Pretrained, max_tokens: int) -> None:
@@ -54,10 +54,10 @@ class PairClassifier(nn.Module):
 
 def finetune(
     model: Pretrained, train: LabelledPairs, dev: LabelledPairs, settings: FinetuneSettings, seed: int
-) -> PairClassifier:
+) -> FinetunedClassifier:
     """A classifier of the epoch that is best on `dev`; the model itself stays as it is."""
     torch.manual_seed(seed)
-    classifier = PairClassifier(model, settings.max_tokens)
+    classifier = FinetunedClassifier(model, settings.max_tokens)
     optimizer = torch.optim.AdamW(classifier.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     steps = settings.epochs * -(-len(train.labels) // settings.batch)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
@@ -82,7 +82,7 @@ def finetune(
 
 
 @torch.inference_mode()
-def classify(classifier: PairClassifier, pairs: LabelledPairs, batch: int = 64) -> np.ndarray:
+def classify(classifier: FinetunedClassifier, pairs: LabelledPairs, batch: int = 64) -> np.ndarray:
     """(pairs,) bool: which are paraphrases."""
     classifier.eval()
     parts = [classifier(*_texts(pairs, rows)).argmax(1).cpu().numpy() for rows in _batches(len(pairs.labels), batch)]

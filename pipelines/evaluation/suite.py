@@ -68,7 +68,7 @@ NAMES = (
 )
 
 
-class Part(Settings):
+class OverallPart(Settings):
     """One score of an overall one."""
 
     benchmark: str = Field(description="Label of one of the benchmarks.")
@@ -79,7 +79,7 @@ class Overall(Settings):
     """The mean over subtasks, each the mean of its parts, as VMSST's Score is of six."""
 
     title: str = Field(description="Its name in the table.")
-    subtasks: tuple[tuple[Part, ...], ...] = Field(min_length=1)
+    subtasks: tuple[tuple[OverallPart, ...], ...] = Field(min_length=1)
 
 
 class Suite(Settings):

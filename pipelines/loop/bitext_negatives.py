@@ -20,7 +20,7 @@ from mining.scoring.tasks import NEAR, Bitext
 from mining.top_k import MISSING
 from mining.vectors import from_array
 from pipelines.clean.bitext_sample import sample_bitexts
-from pipelines.loop.negatives import negative_path, write_triple_texts
+from pipelines.loop.graph_negatives import negative_path, write_triple_texts
 
 TripleTexts = tuple[str, str, str]  # anchor, positive, negative
 _ENGLISH = "en"

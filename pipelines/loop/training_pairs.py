@@ -14,8 +14,8 @@ from mining.files import atomic_writer
 from mining.pairs import SCHEMA, conform
 from pipelines.datasets.manifest import read_model, write_model
 from pipelines.loop.gold import check_gold
+from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, negative_path, write_triples
 from pipelines.loop.loop_settings import LoopSettings
-from pipelines.loop.negatives import NegativeLimits, hard_negatives, negative_path, write_triples
 from pipelines.loop.pair_selection import Known, Selection, select_pairs
 from pipelines.loop.records import MinedPair
 from pipelines.loop.round_mining import MinedCorpora, Text

@@ -15,7 +15,7 @@ from pipelines.cli import main
 from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
-from pipelines.evaluation.finished_rows import Figure, Finished, column_scores, summary
+from pipelines.evaluation.finished_rows import Finished, SampledScore, column_scores, summary
 from tests.encoder.fixtures import write_tiny_xlm_roberta
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -151,7 +151,7 @@ def test_a_pretrained_model_as_it_comes(config: Path, tmp_path: Path, monkeypatc
 def finished(name: str, *values: float, spread: float = 1.0) -> list[Finished]:
     draws = np.random.default_rng(0).normal(size=1000)  # the same items for every row
     return [
-        Finished(name, seed, 1, 1, 1.0, None, 0, {"T": Figure(value, (value + spread * draws).tolist())})
+        Finished(name, seed, 1, 1, 1.0, None, 0, {"T": SampledScore(value, (value + spread * draws).tolist())})
         for seed, value in enumerate(values)
     ]
 

@@ -14,7 +14,7 @@ from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work
 from pipelines.evaluation.benchmark import graph_of
-from pipelines.loop.negatives import NegativeLimits, hard_negatives, texts_of, write_triples
+from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, texts_of, write_triples
 
 ROWS, PROBES, K, BELOW = 30, 6, 4, 1.0
 
