@@ -156,7 +156,7 @@ class CleanOutputs(NamedTuple):
     def _kind(self) -> Format | None:
         from mining.pair_formats import known_format
 
-        return known_format(self.format)
+        return known_format(self.format) if self.format else None
 
 
 def _write_hub(hub: HubFolder, cleaned: Cleaned) -> None:
