@@ -153,7 +153,7 @@ def load_classifier(folder: str) -> PairClassifier:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
         if about["version"] != _VERSION or about["features"] != list(NAMES):
             raise InputError(f"{folder}: a pair classifier of another version of twinlode; train it again")
-        own = {PROJECTION, *map(_trees, Use)}
+        own = {PROJECTION, COMPONENTS, *map(_trees, Use)}
         contents = {name: _read(f"{folder}/{name}") for name in about["files"] if name in own}
         for name, content in contents.items():
             if _digest(content) != about["files"][name]:
