@@ -7,7 +7,7 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench bench-pretrained lint screenshot docs pictures test-notebooks build
+.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench bench-scale bench-pretrained lint screenshot docs pictures test-notebooks build
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -56,6 +56,10 @@ fuzz-inputs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
+
+# Files, bytes and memory of a mine at growing numbers of shards: what grows as their square cannot hide here.
+bench-scale: $(READY)
+	$(BIN)/python -m tests.benchmarks scale
 
 # Claims of papers about pretrained encoders, on real weights; many hours on two cores. Needs Maven and ../shared/data.
 bench-pretrained: $(READY)
