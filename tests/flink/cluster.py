@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 FLINK = "1.19"
 BEAM = "2.62.0"
@@ -77,7 +78,8 @@ class Cluster:
     """The processes of a cluster, and the address of its REST service."""
 
     def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._started = 0
         self._folder = Path(tempfile.mkdtemp(prefix="twinlode-flink-"))
         self._rpc, rest, jobs = free_port(), free_port(), free_port()
         self.master = f"localhost:{rest}"
@@ -89,7 +91,7 @@ class Cluster:
             conf = f"--configDir={self._folder}"
             self._start("jobmanager", f"{_RUNTIME}.entrypoint.StandaloneSessionClusterEntrypoint", conf)
             for number in range(TASK_MANAGERS):
-                self._start(f"taskmanager{number}", f"{_RUNTIME}.taskexecutor.TaskManagerRunner", conf)
+                self._start_task_manager(number)
             self._wait(self._has_all_slots)
             self._start("jobserver", "org.apache.beam.runners.flink.FlinkJobServerDriver", *self._job_server_flags())
             self._wait(lambda: answers(self.job_endpoint))
@@ -99,21 +101,49 @@ class Cluster:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for process in reversed(self._processes):
+        for process in reversed(self._processes.values()):
             process.send_signal(signal.SIGTERM)
-        for process in self._processes:
+        for process in self._processes.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def kill_task_manager(self) -> None:
+        """SIGKILL to the first one that runs, as a machine that is lost."""
+        name = next(name for name in self._processes if name.startswith("taskmanager"))
+        victim = self._processes.pop(name)
+        victim.kill()
+        victim.wait()
+
+    def restore(self) -> None:
+        """As many task managers as in the beginning, when their slots are there."""
+        running = [name for name in self._processes if name.startswith("taskmanager")]
+        for _ in range(TASK_MANAGERS - len(running)):
+            self._start_task_manager(self._started)
+        self._wait(self._has_all_slots)
+
+    def restarts(self) -> int:
+        """How often Flink has begun a job again, over all jobs."""
+        jobs = self._ask("jobs")["jobs"]
+        found = [self._ask(f"jobs/{job['id']}/metrics?get=numRestarts") for job in jobs]
+        return sum(int(metric["value"]) for metrics in found for metric in metrics)
+
+    def _ask(self, what: str) -> Any:
+        with urllib.request.urlopen(f"http://{self.master}/{what}", timeout=5) as answer:
+            return json.load(answer)
+
+    def _start_task_manager(self, number: int) -> None:
+        self._started = number + 1
+        runner = f"{_RUNTIME}.taskexecutor.TaskManagerRunner"
+        self._start(f"taskmanager{number}", runner, f"--configDir={self._folder}")
+
     @property
     def process_ids(self) -> list[int]:
-        return [process.pid for process in self._processes]
+        return [process.pid for process in self._processes.values()]
 
     def overview(self) -> dict[str, int]:
-        with urllib.request.urlopen(f"http://{self.master}/overview", timeout=5) as answer:
-            return json.load(answer)
+        return self._ask("overview")
 
     def _write_configuration(self, rest: int) -> None:
         settings = {
@@ -141,6 +171,12 @@ class Cluster:
             "taskmanager.memory.network.max": "256m",
             # The default is 512 for each of a batch job's exchanges.
             "taskmanager.network.sort-shuffle.min-buffers": 64,
+            # What is lost with a machine is begun again; a machine that is silent for so long is lost.
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 5,
+            "restart-strategy.fixed-delay.delay": "1 s",
+            "heartbeat.interval": 2000,
+            "heartbeat.timeout": 20000,
             "io.tmp.dirs": self._folder,
             "classloader.resolve-order": "parent-first",
         }
@@ -155,7 +191,7 @@ class Cluster:
     def _start(self, name: str, main: str, *arguments: str) -> None:
         command = [*_JAVA, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", main, *arguments]
         with (self._folder / f"{name}.log").open("wb") as log:
-            self._processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+            self._processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def _has_all_slots(self) -> bool:
         # A TaskManager counts as soon as it registers, its slots only when it has reported them.
@@ -166,7 +202,7 @@ class Cluster:
     def _wait(self, ready: Callable[[], bool], seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while not ready():
-            if any(process.poll() is not None for process in self._processes):
+            if any(process.poll() is not None for process in self._processes.values()):
                 raise RuntimeError(f"a process of the cluster ended by itself:\n{self.logs()}")
             if time.monotonic() > end:
                 raise RuntimeError(f"the cluster did not start in time:\n{self.logs()}")

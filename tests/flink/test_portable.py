@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 import pytest
 
 from pipelines.datasets.manifest import open_dataset
@@ -46,9 +49,22 @@ def shards(url: str) -> list[bytes]:
     return [Path(url, name).read_bytes() for name in names]
 
 
+class Pool(NamedTuple):
+    """Beam's worker pool, by its address and process."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+    def kill_worker(self) -> None:
+        """SIGKILL to every worker that it has now; it starts others when asked to."""
+        for worker in psutil.Process(self.process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+
+
 @contextmanager
-def worker_pool() -> Iterator[str]:
-    """Beam's worker pool in a process of its own for as long as the block runs; gives its address."""
+def worker_pool() -> Iterator[Pool]:
+    """A worker pool in a process of its own for as long as the block runs."""
     port = free_port()
     command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
     # It starts whatever `python` comes first.
@@ -61,7 +77,7 @@ def worker_pool() -> Iterator[str]:
         while not answers(f"localhost:{port}"):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.2)
-        yield f"localhost:{port}"
+        yield Pool(f"localhost:{port}", process)
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # with the workers that a pool has started
         process.wait(20)
@@ -93,10 +109,49 @@ def test_workers_in_the_submitting_process_find_the_same_pairs(
 
 def test_workers_from_a_pool_find_the_same_pairs(cluster: Cluster, corpora: Path, expected: list[bytes]) -> None:
     """As `configs/runners/flink.yaml` ships it: a pool starts Python processes for both TaskManagers and every job."""
-    with worker_pool() as address:
-        here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={address}", "parallelism=2"]
+    with worker_pool() as pool:
+        here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={pool.address}", "parallelism=2"]
         settings = load_runner(str(CONFIG), here)
         assert isinstance(settings, FlinkSettings)
         assert settings.environment == "EXTERNAL"
         found = mine_corpora(job(corpora, "pool", rows_per_shard=60), settings)
+    assert shards(found.pairs.url) == expected
+
+
+def fault_once(folder: Path, strike: Callable[[], None]) -> threading.Thread:
+    """Strike when the first vectors are there, in the middle of the job."""
+
+    def wait_and_strike() -> None:
+        end = time.monotonic() + 600
+        while not list(folder.glob("*-vectors/_work/shards/*.json")) and time.monotonic() < end:
+            time.sleep(0.05)
+        strike()
+
+    thread = threading.Thread(target=wait_and_strike)
+    thread.start()
+    return thread
+
+
+def test_a_task_manager_that_is_killed_costs_nothing(cluster: Cluster, corpora: Path, expected: list[bytes]) -> None:
+    before = cluster.restarts()
+    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
+    thread = fault_once(corpora / "lost", cluster.kill_task_manager)
+    found = mine_corpora(job(corpora, "lost", rows_per_shard=60), settings)
+    thread.join()
+    assert cluster.overview()["taskmanagers"] < TASK_MANAGERS
+    assert cluster.restarts() > before
+    assert shards(found.pairs.url) == expected
+    cluster.restore()
+
+
+def test_a_worker_of_a_pool_that_is_killed_costs_nothing(
+    cluster: Cluster, corpora: Path, expected: list[bytes]
+) -> None:
+    before = cluster.restarts()
+    with worker_pool() as pool:
+        here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={pool.address}", "parallelism=2"]
+        thread = fault_once(corpora / "lost-worker", pool.kill_worker)
+        found = mine_corpora(job(corpora, "lost-worker", rows_per_shard=60), load_runner(str(CONFIG), here))
+        thread.join()
+    assert cluster.restarts() > before
     assert shards(found.pairs.url) == expected
