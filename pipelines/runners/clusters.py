@@ -66,7 +66,8 @@ class PortableSettings(BeamSettings):
             flags += ["--runner=PortableRunner", f"--job_endpoint={self.job_endpoint}"]
         if self.parallelism:
             flags.append(f"--parallelism={self.parallelism}")
-        return [*flags, f"--sdk_worker_parallelism={self.worker_processes}"]
+        # Else each of a pipeline's many stages would start Python, and torch, anew.
+        return [*flags, f"--sdk_worker_parallelism={self.worker_processes}", "--environment_cache_millis=600000"]
 
 
 class FlinkSettings(PortableSettings):
