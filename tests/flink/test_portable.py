@@ -133,25 +133,26 @@ def fault_once(folder: Path, strike: Callable[[], None]) -> threading.Thread:
 
 
 def test_a_task_manager_that_is_killed_costs_nothing(cluster: Cluster, corpora: Path, expected: list[bytes]) -> None:
-    before = cluster.restarts()
-    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
-    thread = fault_once(corpora / "lost", cluster.kill_task_manager)
+    before = cluster.failures()
+    everywhere = TASK_MANAGERS * SLOTS
+    settings = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=everywhere)
+    thread = fault_once(corpora / "lost", cluster.replace_task_manager)
     found = mine_corpora(job(corpora, "lost", rows_per_shard=60), settings)
     thread.join()
-    assert cluster.overview()["taskmanagers"] < TASK_MANAGERS
-    assert cluster.restarts() > before
+    assert cluster.failures() > before
     assert shards(found.pairs.url) == expected
-    cluster.restore()
 
 
-def test_a_worker_of_a_pool_that_is_killed_costs_nothing(
+def test_a_job_whose_python_workers_are_killed_is_continued_by_the_same_command(
     cluster: Cluster, corpora: Path, expected: list[bytes]
 ) -> None:
-    before = cluster.restarts()
+    settings = job(corpora, "lost-worker", rows_per_shard=60)
     with worker_pool() as pool:
         here = [f"job_endpoint={cluster.job_endpoint}", f"environment_config={pool.address}", "parallelism=2"]
+        runner = load_runner(str(CONFIG), here)
         thread = fault_once(corpora / "lost-worker", pool.kill_worker)
-        found = mine_corpora(job(corpora, "lost-worker", rows_per_shard=60), load_runner(str(CONFIG), here))
+        with pytest.raises(RuntimeError, match="failed in state FAILED"):
+            mine_corpora(settings, runner)
         thread.join()
-    assert cluster.restarts() > before
+        found = mine_corpora(settings, runner)
     assert shards(found.pairs.url) == expected
