@@ -45,12 +45,17 @@ class BitextSample(NamedTuple):
 
 
 def sample_bitexts(
-    data: DataSettings, wanted: Sequence[str] | None, size: int, rng: np.random.Generator, fewest: int = FEWEST_PAIRS
+    data: DataSettings,
+    wanted: Sequence[str] | None,
+    size: int,
+    rng: np.random.Generator,
+    fewest: int | None = None,
 ) -> list[BitextSample]:
     """At most `size` pairs of each wanted pair of languages, such as `de-en`; of every language with English if None.
 
-    A pair of languages with less than `fewest` is left out where nobody asked for it.
+    A pair of languages with less than `fewest` (default: `FEWEST_PAIRS`) is left out where nobody asked for it.
     """
+    fewest = FEWEST_PAIRS if fewest is None else fewest
     named = [_language_pair(name) for name in wanted] if wanted is not None else None
     pools: dict[LanguagePair, dict[str, Reservoir]] = {pair: {} for pair in named or ()}
     present: dict[tuple[str, ...], list[LanguagePair]] = {}  # by languages of a group: there are few combinations
