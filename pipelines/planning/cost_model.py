@@ -130,7 +130,7 @@ def _graph(
             read=found.dim * 4 * (sides[0] * columns + sides[1] * rows) + lists,
             written=lists + sum(sides) * 9 * settings.k,
             objects=stage.objects + 2 * rows * columns,
-            parallel=int(rows * columns),
+            parallel=max(1, int(comparisons / 1e9)),  # the threads of a worker share a panel
         )
     rows, cells = sum(sides), cell_count(int(sides[0]), int(sides[1]))
     inside = sides[0] * _CELL_COMPARISONS * settings.copies**2 * _growth(sides)
