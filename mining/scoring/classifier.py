@@ -153,8 +153,9 @@ def load_classifier(folder: str) -> PairClassifier:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
         if about["version"] != _VERSION or about["features"] != list(NAMES):
             raise InputError(f"{folder}: a pair classifier of another version of twinlode; train it again")
-        own = {PROJECTION, COMPONENTS, *map(_trees, Use)}
-        contents = {name: _read(f"{folder}/{name}") for name in about["files"] if name in own}
+        if any("/" in name or name.startswith(".") for name in about["files"]):
+            raise InputError(f"{folder}/{ABOUT}: names files outside of the folder")
+        contents = {name: _read(f"{folder}/{name}") for name in about["files"]}
         for name, content in contents.items():
             if _digest(content) != about["files"][name]:
                 raise InputError(f"{folder}/{name}: not the file that {ABOUT} names; train the classifier again")
