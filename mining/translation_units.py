@@ -61,7 +61,7 @@ def iterate_units(url: str) -> Iterator[tuple[ElementTree.Element, list[Variant]
     except ElementTree.ParseError as error:
         line, column = error.position
         raise InputError(f"{url}, line {line}, column {column}: not valid XML ({error})") from None
-    except OSError as error:
+    except (OSError, LookupError) as error:  # also an encoding that nobody knows
         raise InputError(f"{url}: cannot be read ({error})") from None
 
 

@@ -153,6 +153,12 @@ def test_xml_entities_are_off(tmp_path: Path, encoding: str) -> None:
         list(iterate_units(str(path)))
 
 
+def test_an_encoding_that_nobody_knows(tmp_path: Path) -> None:
+    (tmp_path / "a.tmx").write_text('<?xml version="1.0" encoding="UTF-1e98"?><tmx/>')
+    with pytest.raises(InputError, match=r"a\.tmx: cannot be read \(unknown encoding"):
+        list(iterate_units(str(tmp_path / "a.tmx")))
+
+
 def bomb(path: Path, content: bytes, times: int) -> str:
     """A file that is far larger than its archive."""
     path.write_bytes(zstandard.compress(content) * times)

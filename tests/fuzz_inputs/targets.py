@@ -199,7 +199,8 @@ def drawn_options(draw: random.Random) -> tuple[str, tuple[str, ...]]:
 
     name = draw.choice(list(OPTIONS))
     group: Any = typer.main.get_command(app)
-    parameters = [p for p in group.get_command(None, name).params if p.param_type_name == "option" and p.name not in ("help", "minutes")]
+    options = [p for p in group.get_command(None, name).params if p.param_type_name == "option"]
+    parameters = [p for p in options if p.name not in ("help", "minutes")]  # who asks for years gets years
     given = list(OPTIONS[name])
     for parameter in draw.sample(parameters, k=min(len(parameters), draw.choice([1, 1, 2]))):
         given.append(parameter.opts[0])

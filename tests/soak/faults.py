@@ -106,7 +106,8 @@ def no_memory(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Rando
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     struck = _at_change(scenario, arena, usual, draw, starve)
-    interpreter = struck.said.startswith("SystemError: ")  # Python itself cannot go on without memory
+    # Python itself, or the loader of a library (127), cannot go on without memory.
+    interpreter = struck.said.startswith("SystemError: ") or struck.code == 127
     return struck._replace(wrong="") if interpreter else struck
 
 
