@@ -20,6 +20,7 @@ from mining.retrieval import Retrieval
 from mining.threads import core_count
 from pipelines.align.align_job import AlignResult, DocumentPair, result_of
 from pipelines.align.align_settings import AlignSettings
+from pipelines.align.bead_pairs import store_beads
 from pipelines.align.document_groups import Extents, SideShard, extents, in_groups, side_shards
 from pipelines.align.documents import Corpus, document_files, document_keys, read_prepared
 from pipelines.align.group_work import read_alignments, read_scores, scores_url
@@ -76,7 +77,10 @@ def align_on_runner(
         alignment, score = aligned[a, b]
         pairs.append(DocumentPair(sides.corpora[0].documents[a], sides.corpora[1].documents[b], score, alignment))
     best = found.best_of_source, found.best_of_target
-    return result_of(*sides.corpora, [tuple(couple) for couple in couples.tolist()], pairs, best, settings.confidence)
+    chosen = [tuple(couple) for couple in couples.tolist()]
+    result = result_of(*sides.corpora, chosen, pairs, best, settings.confidence)
+    store_beads(result, sides.sentences, begun, settings.confidence, join(work, f"pairs-{settings.confidence:g}"))
+    return result
 
 
 def _embedded(

@@ -13,6 +13,7 @@ from pipelines.align.align_stage import align_on_runner
 from pipelines.align.document_groups import DocumentPiece, Extents, assemble, in_groups, wanted
 from pipelines.mine.mine_settings import SideSettings
 from pipelines.prepare.readers import ReadSettings
+from pipelines.review.review_session import Session
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.align.test_align import document, encoder, run, two_folders, write_folder
 
@@ -44,6 +45,9 @@ def test_stages_give_what_memory_gives_and_are_not_made_twice(encoder: Path, tmp
     assert {row.document for row in here.unmatched} - {row.document for row in staged.unmatched} == {
         str(tmp_path / "en" / "empty.txt")  # a file without a sentence is no document of a dataset
     }
+    beads = Session(str(tmp_path / "work"), 20).sample
+    assert beads.langs == ("en", "de")
+    assert sum(beads.counts) == sum(int(pair.alignment.two_sided.sum()) for pair in here.pairs)
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.parquet")}
     assert summary(align_on_runner(chosen, str(tmp_path / "work"), HERE)) == summary(here)
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.parquet")}
