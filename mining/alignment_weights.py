@@ -13,6 +13,7 @@ from mining.alignment_lattice import BeadWeights
 from mining.alignment_marks import MARKS
 
 MODEL_FILE = Path(__file__).with_name("alignment_weights.json")
+_LONGEST_SEEN, _LONGER = 5, 1.0  # for each sentence beyond those of nearly all beads that the fit has seen
 _PRIORS = ("1-1", "1-2", "1-3", "2-2", "2-3", "3-3")
 JOINS = tuple(f"join {mark}" for mark in MARKS)
 TERMS = (
@@ -43,6 +44,6 @@ def lattice_weights(model: BeadModel, beads: int) -> BeadWeights:
         for m in range(1, beads + 1):
             distance[n, m] = model["distance n*m"] * n * m + model["distance n+m"] * (n + m) + model["distance"]
             words[n, m] = model["words n+m"] * (n + m) + model["words"]
-            prior[n, m] = model[prior_term(n, m)]
+            prior[n, m] = model[prior_term(n, m)] - _LONGER * max(n + m - _LONGEST_SEEN, 0)
     lengths = model["length ratio"], model["length ratio squared"], model["length excess"]
     return BeadWeights(distance, prior, words, *lengths, model["deletion"], model["further deletion"], beads)

@@ -81,7 +81,7 @@ def test_words_tell_where_a_sentence_was_split() -> None:
     with_them = align_sentences(sides[0], sides[1])
     without = align_sentences(*(side._replace(words=None) for side in sides))
     assert beads_of(with_them.beads) == [((0,), (0,)), ((1, 2), (1,)), ((3,), (2,)), ((4,), (3,))]
-    assert beads_of(without.beads) != beads_of(with_them.beads)
+    assert with_them.confidence.min() > without.confidence.min()
 
 
 def test_words_of_one_document_do_not_depend_on_others() -> None:

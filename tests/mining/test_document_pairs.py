@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from mining.alignment import align_sentences
-from mining.document_pairs import Collection, collect, match_documents, pair_confidence
+from mining.document_pairs import (
+    Collection,
+    assign,
+    bimax,
+    collect,
+    match_documents,
+    pair_confidence,
+    voted_candidates,
+    with_same_keys,
+)
+from mining.knn import knn_graph
+from mining.retrieval import Retrieval, retrieve
+from mining.vectors import from_array
 from tests.mining.test_alignment import make_pair
 
 DIM = 32
@@ -79,3 +91,25 @@ def test_confidence_tells_translations_from_strangers_and_keeps_to_the_shorter()
     assert scores[0] > 0.95
     assert scores[1] > 0.9
     assert scores[2] < 0.1
+
+
+def test_candidates_by_votes_of_sentences() -> None:
+    source = np.array([0, 0, 0, 1, 1, 2, 2])
+    target = np.array([5, 5, 6, 6, 7, 7, 5])
+    margins = np.array([1.5, 1.2, 1.9, 1.4, 0.9, 1.1, 1.05])
+    every = {(0, 5), (0, 6), (1, 6), (2, 7), (2, 5)}  # a margin below 1 is no vote
+    assert set(map(tuple, voted_candidates(source, target, margins, 4).tolist())) == every
+    # The best of each document, seen from either side.
+    assert set(map(tuple, voted_candidates(source, target, margins, 1).tolist())) == {(0, 5), (0, 6), (1, 6), (2, 7)}
+
+
+def test_votes_and_mean_vectors_pair_the_same_documents() -> None:
+    source, target = collections([10, 14, 9, 20, 11, 8], extra=6)
+    owners = [np.repeat(np.arange(side.documents), np.diff(side.starts)) for side in (source, target)]
+    graph = knn_graph(from_array(source.vectors, "source"), from_array(target.vectors, "target"), 4)
+    edges = retrieve(graph, Retrieval.intersect)
+    voted = voted_candidates(owners[0][edges.source], owners[1][edges.target], edges.scores)
+    pairs = with_same_keys(voted, None)
+    cosines = np.array([bimax(source.part(a), target.part(b)) for a, b in zip(*pairs[:2], strict=True)])
+    found = assign(pairs, cosines, source.documents, target.documents)
+    assert {(k, k) for k in range(6)} <= set(zip(found.source.tolist(), found.target.tolist(), strict=True))
