@@ -69,8 +69,8 @@ def best_match(vector: np.ndarray, other: WordVectors, text: int) -> float:
 def test_words_tell_where_a_sentence_was_split() -> None:
     """The vectors are mostly noise and the lengths even: words say what the third sentence belongs to."""
     rng = np.random.default_rng(0)
-    source = ["one two", "three four five", "six seven", "eight nine", "ten eleven"]
-    target = ["one two", "three four five six seven", "eight nine", "ten eleven"]
+    source = ["One two.", "Three four five,", "six seven.", "Eight nine.", "Ten eleven."]
+    target = ["One two.", "Three four five six seven.", "Eight nine.", "Ten eleven."]
     meaning = rng.normal(size=(5, 64))
     noise = rng.normal(size=(4, 64))
     vectors = meaning, np.array([meaning[0], meaning[1] + meaning[2], meaning[3], meaning[4]]) + 1.5 * noise
