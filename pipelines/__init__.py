@@ -14,7 +14,7 @@ from mining.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from pipelines.align.align_job import align_documents
-    from pipelines.align.align_settings import AlignSettings
+    from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
     from pipelines.clean.bitext_rows import BitextSettings
     from pipelines.clean.clean_settings import CleanSettings
     from pipelines.clean.clean_stage import Clean
@@ -40,6 +40,8 @@ __all__ = [
     "BitextSettings",
     "Clean",
     "CleanSettings",
+    "DocumentReadSettings",
+    "DocumentSideSettings",
     "Embed",
     "EmbedSettings",
     "Graph",
@@ -64,7 +66,9 @@ __all__ = [
 __getattr__ = lazy_attributes(
     "pipelines",
     {
-        "AlignSettings": "pipelines.align.align_settings",
+        **dict.fromkeys(
+            ["AlignSettings", "DocumentReadSettings", "DocumentSideSettings"], "pipelines.align.align_settings"
+        ),
         "align_documents": "pipelines.align.align_job",
         "BitextSettings": "pipelines.clean.bitext_rows",
         "Clean": "pipelines.clean.clean_stage",

@@ -11,14 +11,12 @@ from pydantic import Field
 
 from mining.errors import InputError
 from pipelines.align.align_job import AlignResult, DocumentPair, EmbeddedCorpus, align_embedded
-from pipelines.align.align_settings import AlignSettings
+from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
 from pipelines.align.documents import Corpus, DocumentText
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.sources import VectorSource
 from pipelines.evaluation.word_sources import words_of
-from pipelines.mine.mine_settings import SideSettings
-from pipelines.prepare.readers import ReadSettings
 
 _HEADLINES = ("documents f1", "sentence pairs inside")
 
@@ -103,7 +101,7 @@ def _read(data: DataFolder, name: str, lang: str) -> list[_Part]:
 
 def _settings(other: str) -> AlignSettings:
     """Everything but the corpora, which are there already, as a user has it who sets nothing."""
-    sides = [SideSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", other)]
+    sides = [DocumentSideSettings(inputs=["-"], read=DocumentReadSettings(lang=lang)) for lang in ("en", other)]
     return AlignSettings(source=sides[0], target=sides[1])
 
 

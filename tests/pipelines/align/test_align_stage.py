@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from pipelines.align.align_job import AlignResult, align_documents
-from pipelines.align.align_settings import AlignSettings
+from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
 from pipelines.align.align_stage import align_on_runner
 from pipelines.align.document_groups import DocumentPiece, Extents, assemble, in_groups, wanted
-from pipelines.mine.mine_settings import SideSettings
-from pipelines.prepare.readers import ReadSettings
 from pipelines.review.review_session import Session
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.align.test_align import document, encoder, run, two_folders, write_folder
@@ -23,7 +21,7 @@ HERE = RunnerSettings(processes=1)
 
 def settings(encoder: Path, source: Path, target: Path) -> AlignSettings:
     sides = [
-        SideSettings(inputs=[str(folder)], read=ReadSettings(lang=lang), lang_filter="assume")
+        DocumentSideSettings(inputs=[str(folder)], read=DocumentReadSettings(lang=lang), lang_filter="assume")
         for folder, lang in ((source, "en"), (target, "de"))
     ]
     return AlignSettings(source=sides[0], target=sides[1], encoder=str(encoder), threads=1)

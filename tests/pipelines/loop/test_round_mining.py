@@ -22,7 +22,7 @@ def mine_with(monkeypatch: pytest.MonkeyPatch, folder: Path, error: InputError) 
     settings = validate_settings(LoopSettings, write_world(folder), "loop.yaml")
     work = open_dataset(str(write_work(folder / "work", pairs_of(3)) / "src"), "sentences")
     text = round_mining.Text(dict.fromkeys(("de", "en"), work), {"de-en": round_mining.PairProbes(work, work)})
-    return round_mining._mine(settings, text, "de-en", work, str(folder / "out"), 0.9, None)
+    return round_mining._mine(settings, text, "de-en", work, "encoder", str(folder / "out"), 0.9, None)
 
 
 def test_an_unreachable_precision_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def files(folder: Path) -> dict[Path, int]:
 
 @pytest.mark.parametrize("seed", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_same_pairs_as_stage_by_stage_and_again_nothing_to_do(folder: Path, tmp_path: Path, seed: bool) -> None:
-    precision = ThresholdSettings(precision=0.5, in_doubt="keep")
+    precision = ThresholdSettings(precision=0.5, in_doubt="classifier")
     changes = {"seed": str(folder / "seed.tsv"), "threshold": precision} if seed else {"rows_per_shard": 50}
     expected = mine_corpora(job(folder, str(tmp_path / "stages"), **changes))
     settings = job(folder, str(tmp_path / "composed"), **changes)
