@@ -23,8 +23,8 @@ from fsspec.spec import AbstractBufferedFile
 from mining.decompression import Decompressed
 from mining.encodings import Utf8Check, likely_encoding, require_no_mark
 from mining.errors import InputError
-from mining.leftovers import claim, remove_leftovers_beside, temporary_name
 from mining.paths import compression_of, local_path, open_url, resolve
+from mining.temporary_files import claim, remove_leftovers_beside, temporary_name
 
 LONGEST = 64 << 20  # bytes of a line, a message or a page: a small archive may hold far more than fits in memory
 # Of the zip file that a URL leads into.

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from mining.errors import InputError
-from mining.leftovers import remove_leftovers, remove_leftovers_beside
 from mining.paths import local_path
+from mining.temporary_files import remove_leftovers, remove_leftovers_beside
 
 LOCK = ".lock"  # its name in a folder that people choose
 _held: set[int] = set()

@@ -18,7 +18,7 @@ FLOOR = {
     "mining.errors",
     "mining.files",
     "mining.lazy",
-    "mining.leftovers",
+    "mining.temporary_files",
     "mining.locks",
     "mining.paths",
     "mining.translation_units",
@@ -101,3 +101,17 @@ def test_no_package_cycle_inside_encoder() -> None:
     packages = {path.name for path in (ROOT / "encoder").iterdir() if path.is_dir()}
     both_ways = {(a, b) for a, b in arrows if a < b and (b, a) in arrows}
     assert not {pair for pair in both_ways if {name.split(".")[1] for name in pair} <= packages}
+
+
+def test_one_name_one_meaning() -> None:
+    """No two modules and no two public classes of one name."""
+    found: dict[str, list[str]] = {}
+    for room in ("mining", "encoder", "pipelines"):
+        for file in (ROOT / room).rglob("*.py"):
+            module = file.relative_to(ROOT).as_posix()
+            if file.stem != "__init__":
+                found.setdefault(f"module {file.stem}", []).append(module)
+            for node in ast.parse(file.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(f"class {node.name}", []).append(module)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

@@ -37,7 +37,7 @@ from pipelines.graph.graph_shards import (
     finished_shard,
     write_shard,
 )
-from pipelines.graph.grid_panels import Panel, PanelNote, make_panel, merge_panels, panels, progress_url
+from pipelines.graph.grid_panels import GridPanel, PanelNote, make_panel, merge_panels, panels, progress_url
 from pipelines.graph.vector_sides import VectorShard, opened, vector_shards, whole_side
 from pipelines.runners.progress import Phase, Watch
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -96,7 +96,7 @@ def _build_here(settings: GraphSettings) -> None:
     if settings.search == "approximate":
         complete(search_whole(plan, settings), settings)
         return
-    by_row: dict[Row, list[Panel]] = {}
+    by_row: dict[Row, list[GridPanel]] = {}
     for panel in panels_of(plan, settings):
         make_panel(panel, settings)
         for key in both_rows(panel):
@@ -196,16 +196,16 @@ def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
     )
 
 
-def panels_of(plan: GridPlan, settings: GraphSettings) -> list[Panel]:
+def panels_of(plan: GridPlan, settings: GraphSettings) -> list[GridPanel]:
     return panels(plan.work.url, plan.source, plan.target, plan.dim, settings)
 
 
-def both_rows(panel: Panel) -> list[Row]:
+def both_rows(panel: GridPanel) -> list[Row]:
     """The row of panels and the column that a panel is of."""
     return [("forward", panel.row), ("backward", panel.column)]
 
 
-def write_row(item: tuple[Row, list[Panel]], settings: GraphSettings, plan: GridPlan) -> list[MergedShard]:
+def write_row(item: tuple[Row, list[GridPanel]], settings: GraphSettings, plan: GridPlan) -> list[MergedShard]:
     """Merge a row or column of panels into the Parquet files of its shards, unless they are there already."""
     (direction, _), given = item
     shards = given[0].shards(direction)

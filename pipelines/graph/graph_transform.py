@@ -23,7 +23,7 @@ from pipelines.graph.graph_stage import (
     with_search,
     write_row,
 )
-from pipelines.graph.grid_panels import Panel, make_panel
+from pipelines.graph.grid_panels import GridPanel, make_panel
 from pipelines.graph.partition import Partition
 from pipelines.graph.partition_stage import PartitionedGraph
 
@@ -86,7 +86,7 @@ class Grid(beam.PTransform):
         write = beam.FlatMap(write_row, settings, beam.pvalue.AsSingleton(plan))
         return (
             plan
-            | "Panels" >> beam.FlatMap(panels_of, settings).with_output_types(Panel)
+            | "Panels" >> beam.FlatMap(panels_of, settings).with_output_types(GridPanel)
             | "Spread" >> beam.Reshuffle()
             | "Compute" >> compute
             | "Rows" >> beam.FlatMap(_with_rows)
@@ -101,7 +101,7 @@ class ComputePanel(beam.DoFn):
     def __init__(self, settings: GraphSettings) -> None:
         self.settings = settings
 
-    def process(self, panel: Panel) -> Iterator[Panel]:
+    def process(self, panel: GridPanel) -> Iterator[GridPanel]:
         if not is_complete(panel.folder):  # else this is a retry
             make_panel(panel, self.settings)
             Metrics.counter(NAMESPACE, "similarities").inc(panel.comparisons)
@@ -114,16 +114,16 @@ class UnitePanels(beam.CombineFn):
     A union, so panels may come in any order, grouping and number.
     """
 
-    def create_accumulator(self) -> frozenset[Panel]:
+    def create_accumulator(self) -> frozenset[GridPanel]:
         return frozenset()
 
-    def add_input(self, accumulator: frozenset[Panel], panel: Panel) -> frozenset[Panel]:
+    def add_input(self, accumulator: frozenset[GridPanel], panel: GridPanel) -> frozenset[GridPanel]:
         return accumulator | {panel}
 
-    def merge_accumulators(self, accumulators: Iterable[frozenset[Panel]]) -> frozenset[Panel]:
+    def merge_accumulators(self, accumulators: Iterable[frozenset[GridPanel]]) -> frozenset[GridPanel]:
         return frozenset().union(*accumulators)
 
-    def extract_output(self, accumulator: frozenset[Panel]) -> list[Panel]:
+    def extract_output(self, accumulator: frozenset[GridPanel]) -> list[GridPanel]:
         return sorted(accumulator)
 
 
@@ -146,5 +146,5 @@ def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> 
     return make_plan(settings)
 
 
-def _with_rows(panel: Panel) -> list[tuple[Row, Panel]]:
+def _with_rows(panel: GridPanel) -> list[tuple[Row, GridPanel]]:
     return [(row, panel) for row in both_rows(panel)]

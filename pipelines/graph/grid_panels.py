@@ -32,7 +32,7 @@ _SHARE = 4  # of the memory, this part for the neighbours of a panel
 _NOTE_SECONDS = 2.0
 
 
-class Panel(NamedTuple):
+class GridPanel(NamedTuple):
     """A work item."""
 
     folder: str  # of the graph
@@ -69,12 +69,12 @@ def progress_url(folder: str, panel: str) -> str:
 
 def panels(
     folder: str, source: Sequence[VectorShard], target: Sequence[VectorShard], dim: int, settings: GraphSettings
-) -> list[Panel]:
+) -> list[GridPanel]:
     """The grid in panels whose neighbours fit the memory and whose work is bounded."""
     rows = _panel_rows(source, target, dim, settings)
     left, right = _cut(source, rows), _cut(target, rows)
     return [
-        Panel(folder, row, column, some, others, rows == 0)
+        GridPanel(folder, row, column, some, others, rows == 0)
         for column, others in enumerate(right)
         for row, some in enumerate(left)
     ]
@@ -106,7 +106,7 @@ def _cut(shards: Sequence[VectorShard], rows: int) -> list[tuple[VectorShard, ..
     return [tuple(part) for part in parts]
 
 
-def make_panel(panel: Panel, settings: GraphSettings) -> None:
+def make_panel(panel: GridPanel, settings: GraphSettings) -> None:
     """Compute a panel and keep it; one that is there already is not computed again."""
     if exists(panel.url("forward")) and exists(panel.url("backward")):
         return
@@ -129,7 +129,7 @@ def make_panel(panel: Panel, settings: GraphSettings) -> None:
     _write(panel.url("backward"), backward)
 
 
-def merge_panels(panels: Sequence[Panel], direction: Direction, k: int) -> list[tuple[VectorShard, Neighbours]]:
+def merge_panels(panels: Sequence[GridPanel], direction: Direction, k: int) -> list[tuple[VectorShard, Neighbours]]:
     """The neighbours of each shard of a row or column of panels; memory is two panels."""
     whole: Neighbours | None = None
     for panel in panels:

@@ -49,7 +49,7 @@ class Truth(NamedTuple):
     neighbours: np.ndarray  # (rows, k, dim) float32, zeros where there is none
 
 
-class Choice(NamedTuple):
+class CopiesChoice(NamedTuple):
     """The copies, and what they are expected to reach."""
 
     copies: int
@@ -129,36 +129,36 @@ def join_truth(partition: Partition, side: Direction) -> Truth:
     return Truth(checked["ids"], checked["vectors"], best, vectors)
 
 
-def choose_copies(partition: Partition) -> Choice:
+def choose_copies(partition: Partition) -> CopiesChoice:
     """The fewest copies that let the sampled rows meet their true neighbours in a cell, on both sides."""
     url = partition.work.scratch("choice.npz")
     if not items(partition):
-        return Choice(COPIES, 1.0, 0.0)
+        return CopiesChoice(COPIES, 1.0, 0.0)
     if not exists(url):
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, codebook_of(partition), partition.copies, pool)))
     copies, pairs, error = load_arrays(url)["choice"].tolist()
-    return Choice(int(copies), pairs, error)
+    return CopiesChoice(int(copies), pairs, error)
 
 
-def _chosen(truths: list[Truth], codebook: Codebook, copies: int | None, pool: Threads) -> Choice:
+def _chosen(truths: list[Truth], codebook: Codebook, copies: int | None, pool: Threads) -> CopiesChoice:
     truths = [truth for truth in truths if len(truth.ids)]
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
     if not (nearest.ids != MISSING).any():
-        return Choice(copies or COPIES, 1.0, 0.0)
+        return CopiesChoice(copies or COPIES, 1.0, 0.0)
     most = copies or TRIED_COPIES[-1]
     rows = np.concatenate([codebook.nearest(truth.vectors, most, pool) for truth in truths])
     near = [truth.neighbours.reshape(-1, truth.neighbours.shape[2]) for truth in truths]
     others = np.concatenate([codebook.nearest(part, most, pool) for part in near]).reshape(*nearest.ids.shape, -1)
-    choice = Choice(most, 1.0, 0.0)
+    choice = CopiesChoice(most, 1.0, 0.0)
     for choice in (expected(nearest, rows, others, count) for count in ([copies] if copies else TRIED_COPIES)):
         if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
             break
     return choice
 
 
-def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int) -> Choice:
+def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int) -> CopiesChoice:
     """What so many copies reach, from the cells of rows (rows, cells) and of their neighbours (rows, k, cells)."""
     exist = nearest.ids != MISSING
     meet = (rows[:, None, :copies, None] == others[:, :, None, :copies]).any((2, 3)) & exist
@@ -168,7 +168,7 @@ def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: 
     last = np.where(exist, nearest.scores, np.inf).min(1)
     kept = np.where(meet, nearest.scores, np.where(exist, last[:, None], 0.0)).sum(1) / np.maximum(exist.sum(1), 1)
     lacking = np.divide(means - kept, np.abs(means), out=np.zeros(len(means)), where=means != 0)
-    return Choice(copies, float(meet[stands_out, 0].mean()), float(np.abs(lacking[exist[:, 0]]).mean()))
+    return CopiesChoice(copies, float(meet[stands_out, 0].mean()), float(np.abs(lacking[exist[:, 0]]).mean()))
 
 
 def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleCheck:

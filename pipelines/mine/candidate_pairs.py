@@ -18,7 +18,7 @@ from pipelines.mine.text_join import (
     OutputPart,
     Side,
     TextRequest,
-    Texts,
+    TextShards,
     assemble,
     fetch_texts,
     request_texts,
@@ -45,7 +45,7 @@ def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[p
     yield from _with_texts(edges, text_shards(corpora[0]), text_shards(corpora[1]))
 
 
-def _with_texts(edges: np.ndarray, source: Texts, target: Texts) -> Iterator[pa.Table]:
+def _with_texts(edges: np.ndarray, source: TextShards, target: TextShards) -> Iterator[pa.Table]:
     """Tables of `_BATCH` edges; each file of sentences is read once."""
     whole = OutputPart("edges", np.arange(len(edges)), edges)
     with Spool[int, OutputPart]() as batches:

@@ -22,7 +22,7 @@ from pipelines.datasets.manifest import (
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, Sides
 from pipelines.mine.mine_settings import MineSettings
-from pipelines.mine.text_join import Texts, text_shards
+from pipelines.mine.text_join import TextShards, text_shards
 
 VERSION = "3"  # to be raised with every change of the code that changes pairs
 DIRECTION: dict[str, Direction] = {SOURCE: "forward", TARGET: "backward"}
@@ -49,8 +49,8 @@ class MinePlan:
     work: Work
     complete: bool
     sides: Sides
-    source_texts: Texts
-    target_texts: Texts
+    source_texts: TextShards
+    target_texts: TextShards
     languages: tuple[str | None, str | None]
 
     @property

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 TextKey = tuple[Side, int]
 
 
-class Chosen(NamedTuple):
+class ChosenPairs(NamedTuple):
     """What the threshold keeps, and how it goes to output shards."""
 
     selected: Selected
@@ -117,7 +117,7 @@ def _match_here(plan: MinePlan) -> Matching:
     return match(numbers, plan)
 
 
-def _filter_here(plan: MinePlan, chosen: Chosen) -> list[Filtered]:
+def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
     """Texts come to their pairs through two spools: by sentence shard, and back by group of output shards."""
     with Spool[int, OutputPart](plan.work) as by_group:
         with Spool[TextKey, TextRequest](plan.work) as by_text:
@@ -187,10 +187,10 @@ def survey(number: int, plan: MinePlan, gold: np.ndarray) -> tuple[int, Matched]
     return number, Matched.of(matched_edges(plan.work, number), _corpora(plan), gold)
 
 
-def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndarray) -> Chosen:
+def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndarray) -> ChosenPairs:
     """The threshold."""
     if plan.complete:
-        return Chosen(Selected(rows=0, kept=0, threshold=0.0), (), (), 1)
+        return ChosenPairs(Selected(rows=0, kept=0, threshold=0.0), (), (), 1)
     bands = [found for _, found in sorted(surveys, key=lambda survey: survey[0])]
     settings = plan.settings
     selected = read_model(selection_url(plan.work), Selected) or select(
@@ -204,7 +204,7 @@ def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndar
     )
     starts = np.cumsum([0, *(band.scores.total for band in bands)])[:-1]
     missing = missing_outputs(plan.work, selected.kept, settings.rows_per_shard)
-    return Chosen(selected, tuple(starts.tolist()), tuple(missing), _ranks_a_group(plan))
+    return ChosenPairs(selected, tuple(starts.tolist()), tuple(missing), _ranks_a_group(plan))
 
 
 def _ranks_a_group(plan: MinePlan) -> int:
@@ -214,7 +214,7 @@ def _ranks_a_group(plan: MinePlan) -> int:
     return rows * max(1, int(plan.settings.text_memory // (rows * max(2 * pair_bytes, 1))))
 
 
-def cut(number: int, plan: MinePlan, chosen: Chosen) -> Cut:
+def cut(number: int, plan: MinePlan, chosen: ChosenPairs) -> Cut:
     """The edges of a band by group of output shards, and which texts they want; of shards that are not there."""
     first, kept = chosen.starts[number], chosen.selected.kept
     if first >= kept or not chosen.missing:
@@ -232,7 +232,7 @@ def cut(number: int, plan: MinePlan, chosen: Chosen) -> Cut:
 
 
 def fetch(
-    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, chosen: Chosen
+    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, chosen: ChosenPairs
 ) -> Iterator[tuple[int, OutputPart]]:
     """The texts that were asked of a key of sentence shards, by group of output shards."""
     (side, key), requests = item

@@ -15,7 +15,7 @@ from pipelines.mine.mine_plan import MinePlan, make_plan
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import Filtered
 from pipelines.mine.pair_stage import (
-    Chosen,
+    ChosenPairs,
     choose,
     complete,
     cut,
@@ -124,20 +124,20 @@ class MatchEdges(beam.PTransform):
 
 
 class ChooseThreshold(beam.PTransform):
-    """A plan to what is `Chosen` of its matched bands."""
+    """A plan to what is `ChosenPairs` of its matched bands."""
 
     def __init__(self, bands: beam.PCollection[int]) -> None:
         super().__init__()
         self.bands = bands
 
-    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Chosen]:
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[ChosenPairs]:
         known = beam.pvalue.AsSingleton(plan)
         gold = beam.pvalue.AsSingleton(plan | "Gold" >> beam.Map(gold_of))
         return (
             self.bands
             | "Survey" >> beam.Map(survey, known, gold)
             | "AllBands" >> beam.combiners.ToList()
-            | "Threshold" >> beam.Map(choose, known, gold).with_output_types(Chosen)
+            | "Threshold" >> beam.Map(choose, known, gold).with_output_types(ChosenPairs)
         )
 
 
@@ -172,14 +172,14 @@ def _numbers(matching: Matching) -> range:
     return range(len(matching.rows))
 
 
-def _cut(number: int, plan: MinePlan, chosen: Chosen) -> Iterator[tuple | beam.pvalue.TaggedOutput]:
+def _cut(number: int, plan: MinePlan, chosen: ChosenPairs) -> Iterator[tuple | beam.pvalue.TaggedOutput]:
     edges, requests = cut(number, plan, chosen)
     yield from requests
     for item in edges:
         yield beam.pvalue.TaggedOutput(EDGES, item)
 
 
-def _outputs(filtered: list[Filtered], plan: MinePlan, chosen: Chosen) -> Iterator[tuple[Filtered, np.ndarray]]:
+def _outputs(filtered: list[Filtered], plan: MinePlan, chosen: ChosenPairs) -> Iterator[tuple[Filtered, np.ndarray]]:
     return outputs(filtered, plan, chosen.selected)
 
 

@@ -55,7 +55,7 @@ class OutputPart(NamedTuple):
         return OutputPart(self.kind, self.ranks[part], self.rows[part])
 
 
-class Texts(NamedTuple):
+class TextShards(NamedTuple):
     """The sentence shards of one side, some to a key."""
 
     shards: tuple[TextShard, ...]
@@ -77,14 +77,16 @@ class Texts(NamedTuple):
         return self.shards[key * self.shards_a_key : (key + 1) * self.shards_a_key]
 
 
-def text_shards(dataset: Dataset) -> Texts:
+def text_shards(dataset: Dataset) -> TextShards:
     """The shards of a corpus, whose ids count from 0."""
     firsts = np.cumsum([0, *(shard.rows for shard in dataset.shards)]).tolist()
     shards = zip(dataset.shards, firsts, strict=False)
-    return Texts(tuple(TextShard(dataset.place(shard), shard.checksum, first, shard.rows) for shard, first in shards))
+    return TextShards(
+        tuple(TextShard(dataset.place(shard), shard.checksum, first, shard.rows) for shard, first in shards)
+    )
 
 
-def mean_text_bytes(texts: Texts) -> float:
+def mean_text_bytes(texts: TextShards) -> float:
     """What a sentence takes in memory with what is known of it, by the first shard."""
     if not texts.rows:
         return 0.0
@@ -95,7 +97,7 @@ def mean_text_bytes(texts: Texts) -> float:
 
 
 def request_texts(
-    edges: np.ndarray, ranks: np.ndarray, source: Texts, target: Texts
+    edges: np.ndarray, ranks: np.ndarray, source: TextShards, target: TextShards
 ) -> Iterator[tuple[tuple[Side, int], TextRequest]]:
     """What the edges ask of each key of sentence shards."""
     for (side, end), texts in zip(ENDS, (source, target), strict=True):

@@ -39,7 +39,7 @@ _CELL_ROWS = 1024  # a cell of 128 rows a side, with 8 copies of each
 _WORDS = 5000
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """What a stage took."""
 
     seconds: float
@@ -53,7 +53,7 @@ class SampleRun(NamedTuple):
     shards: int
     rows: int
     pairs: int
-    stages: dict[str, Measured]
+    stages: dict[str, MeasuredRun]
 
 
 class Kernels(NamedTuple):
@@ -94,7 +94,7 @@ def _run(
 ) -> SampleRun:
     """A mine whose files are counted, in this process."""
     folder.mkdir()
-    stages = dict.fromkeys(STAGES, Measured(0.0, Traffic()))
+    stages = dict.fromkeys(STAGES, MeasuredRun(0.0, Traffic()))
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
     sentences: list[Dataset] = []
     for name, lines, lang in zip(("src", "tgt"), texts, langs, strict=True):
@@ -126,13 +126,13 @@ def _run(
 
 
 @contextmanager
-def _measured(stages: dict[str, Measured], stage: str) -> Iterator[None]:
+def _measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
     seconds, files = _processor_seconds(), traffic()
     yield
     before = stages[stage]
     files = traffic() - files
     total = Traffic(*(a + b for a, b in zip(before.files, files, strict=True)))
-    stages[stage] = Measured(before.seconds + _processor_seconds() - seconds, total)
+    stages[stage] = MeasuredRun(before.seconds + _processor_seconds() - seconds, total)
 
 
 def _processor_seconds() -> float:

@@ -9,7 +9,7 @@ import numpy as np
 _STEPS = np.array([1.0, 2.0, 2.5, 5.0])
 
 
-class Bands(NamedTuple):
+class RoundBands(NamedTuple):
     """Borders of bands, lowest first; everything below the first belongs to the first band, and above the last too."""
 
     borders: np.ndarray  # (bands + 1,)
@@ -24,15 +24,15 @@ class Bands(NamedTuple):
         return f"from {low:g}" if band == len(self.counts) - 1 else f"{low:g} – {high:g}"
 
 
-def score_bands(scores: np.ndarray, most: int = 10, fewest: int = 1) -> Bands:
+def score_bands(scores: np.ndarray, most: int = 10, fewest: int = 1) -> RoundBands:
     """At most `most` bands (and one more by rounding) of at least `fewest` scores each; thin ones join a neighbour."""
     if not len(scores):
-        return Bands(np.zeros(1), np.zeros(0, np.int64))
+        return RoundBands(np.zeros(1), np.zeros(0, np.int64))
     low, high = np.quantile(scores.astype(np.float64), [0.005, 0.995])
     step = _round_step(max(high - low, 1e-6) / most)
     first, last = np.floor(low / step), max(np.ceil(high / step), np.floor(low / step) + 1)
     borders = np.round(step * np.arange(first, last + 1), 10)
-    bands = Bands(borders, np.zeros(len(borders) - 1, np.int64))
+    bands = RoundBands(borders, np.zeros(len(borders) - 1, np.int64))
     counts = np.bincount(bands.of(scores), minlength=len(borders) - 1)
     return _merged(borders, counts, fewest)
 
@@ -43,7 +43,7 @@ def _round_step(step: float) -> float:
     return float(fits[0] * power if len(fits) else 10 * power)
 
 
-def _merged(borders: np.ndarray, counts: np.ndarray, fewest: int) -> Bands:
+def _merged(borders: np.ndarray, counts: np.ndarray, fewest: int) -> RoundBands:
     kept, sizes = [borders[0]], []
     waiting = 0
     for border, count in zip(borders[1:], counts, strict=True):
@@ -57,7 +57,7 @@ def _merged(borders: np.ndarray, counts: np.ndarray, fewest: int) -> Bands:
         sizes.append(0)
     sizes[-1] += waiting
     kept[-1] = max(kept[-1], borders[-1])
-    return Bands(np.array(kept), np.array(sizes, np.int64))
+    return RoundBands(np.array(kept), np.array(sizes, np.int64))
 
 
 def sample_bands(numbers: np.ndarray, bands: int, most: int, rng: np.random.Generator) -> np.ndarray:

@@ -18,7 +18,7 @@ from pipelines.datasets.sentences import read_shard
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.thresholding import PROBES
 from pipelines.mine.work_folder import FinishedMine
-from pipelines.report.bands import Bands, sample_bands, score_bands
+from pipelines.report.bands import RoundBands, sample_bands, score_bands
 
 _SEED = 0
 TEXTS = ("src_text", "tgt_text")
@@ -35,7 +35,7 @@ class PairSample(NamedTuple):
     """Some pairs, best first, as many of each band as possible; `right` where gold says so of every pair."""
 
     table: pa.Table
-    bands: Bands
+    bands: RoundBands
     numbers: np.ndarray  # the band of each row
     right: np.ndarray | None
     total: int

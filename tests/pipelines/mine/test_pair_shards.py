@@ -21,7 +21,15 @@ from pipelines.mine.pair_shards import (
     repeated_targets,
     write_pair_shard,
 )
-from pipelines.mine.text_join import OutputPart, TextRequest, Texts, TextShard, assemble, fetch_texts, request_texts
+from pipelines.mine.text_join import (
+    OutputPart,
+    TextRequest,
+    TextShard,
+    TextShards,
+    assemble,
+    fetch_texts,
+    request_texts,
+)
 
 BOTH = FORWARD | BACKWARD
 # Best first; target 1 is in three pairs.
@@ -66,7 +74,7 @@ def gathered(work: Work, folder: Path, rows_per_shard: int, cuts: list[int]) -> 
     missing = missing_outputs(work, len(EDGES), rows_per_shard)
     wanted = np.isin(np.arange(len(EDGES)) // rows_per_shard, missing)
     whole = OutputPart("edges", np.flatnonzero(wanted), EDGES[wanted])
-    texts = dict(zip(("src", "tgt"), (Texts(tuple(side)) for side in sides), strict=True))
+    texts = dict(zip(("src", "tgt"), (TextShards(tuple(side)) for side in sides), strict=True))
     parts = [(number, whole.within(number * rows_per_shard, (number + 1) * rows_per_shard)) for number in missing]
     for (side, key), request in request_texts(whole.rows, whole.ranks, *texts.values()):
         halves = [TextRequest(*(column[half::2] for column in request)) for half in (0, 1)]

@@ -15,7 +15,7 @@ from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import choose, shards_to_score, survey
 from pipelines.mine.score_bands import matched_edges
-from pipelines.mine.text_join import Texts, TextShard
+from pipelines.mine.text_join import TextShard, TextShards
 from pipelines.mine.thresholding import NO_GOLD
 from tests.pipelines.mine.test_edges import BACKWARD, FORWARD, write_side
 from tests.pipelines.mine.test_pair_shards import write_texts as text_files
@@ -45,7 +45,7 @@ def plan_of(
         threshold=threshold,
         edges_at_once=edges_at_once,
     )
-    texts = (Texts((TextShard(url, "", 0, rows),)) for url, rows in zip(write_texts(folder), (4, 3), strict=True))
+    texts = (TextShards((TextShard(url, "", 0, rows),)) for url, rows in zip(write_texts(folder), (4, 3), strict=True))
     return MinePlan(settings, work, complete, sides, *texts, ("en", "de"))
 
 

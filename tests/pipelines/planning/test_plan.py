@@ -12,13 +12,13 @@ from pipelines.planning.bill import planned_side, size
 from pipelines.planning.cost_model import CostPlan, predict
 from pipelines.planning.counted_files import Traffic
 from pipelines.planning.plan_settings import PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated, Kernels, Measured, SampleRun
+from pipelines.planning.sample_runs import STAGES, Calibrated, Kernels, MeasuredRun, SampleRun
 from tests.pipelines.corpora import write_corpora, write_encoder
 
 
 def run(lines: int, shards: int, seconds: float) -> SampleRun:
     files = Traffic(opens=10 * shards, objects=5 * shards, read=100 * lines, written=50 * lines)
-    return SampleRun(lines, shards, lines * 9 // 10, lines // 4, dict.fromkeys(STAGES, Measured(seconds, files)))
+    return SampleRun(lines, shards, lines * 9 // 10, lines // 4, dict.fromkeys(STAGES, MeasuredRun(seconds, files)))
 
 
 FOUND = Calibrated(run(1000, 1, 1.0), run(4000, 4, 2.5), Kernels(1e8, 1e8, 1e8), 256, 60.0)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mining.files import atomic_path, atomic_writer, require_writable
-from mining.leftovers import remove_leftovers, temporary_name
 from mining.locks import held_beside, held_folder
+from mining.temporary_files import remove_leftovers, temporary_name
 
 
 def names(folder: Path) -> list[str]:
