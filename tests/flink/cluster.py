@@ -166,8 +166,9 @@ class Cluster:
             "taskmanager.network.sort-shuffle.min-buffers": 64,
             # What is lost with a machine is begun again; a machine that is silent for so long is lost.
             "restart-strategy.type": "fixed-delay",
-            "restart-strategy.fixed-delay.attempts": 3,
-            "restart-strategy.fixed-delay.delay": "1 s",
+            # Longer than it takes to learn of the loss, or all attempts ask the lost machine for its part.
+            "restart-strategy.fixed-delay.attempts": 12,
+            "restart-strategy.fixed-delay.delay": "3 s",
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
             "io.tmp.dirs": self._folder,
