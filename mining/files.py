@@ -24,7 +24,7 @@ from mining.decompression import Decompressed
 from mining.encodings import Utf8Check, likely_encoding, require_no_mark
 from mining.errors import InputError
 from mining.paths import compression_of, local_path, open_url, resolve
-from mining.temporary_files import claim, remove_leftovers_beside, temporary_name
+from mining.temporary_files import claim, remove_leftovers_beside, temporary_name, unfinished
 
 LONGEST = 64 << 20  # bytes of a line, a message or a page: a small archive may hold far more than fits in memory
 # Of the zip file that a URL leads into.
@@ -158,6 +158,8 @@ class _Target:
         self.parent = self.filesystem._parent(self.path)
         self.temporary = temporary_name(self.path)
         self.moved = False
+        if self.is_local:
+            unfinished.add(Path(self.temporary))
 
     @contextmanager
     def open(self, compression: str | None) -> Iterator[IO[bytes]]:
@@ -184,12 +186,14 @@ class _Target:
         else:
             self.filesystem.mv(self.temporary, self.path)
         self.moved = True
+        unfinished.discard(Path(self.temporary))
 
     def discard(self) -> None:
         with suppress(OSError):
             name = self.path if self.moved else self.temporary
             if self.filesystem.exists(name):
                 self.filesystem.rm_file(name)
+            unfinished.discard(Path(self.temporary))
 
 
 def _commit(targets: list[_Target]) -> None:
@@ -224,6 +228,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     a hidden name that `restore_folder` knows.
     """
     temporary = path.with_name(temporary_name(f".{path.name}"))
+    unfinished.add(temporary)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -241,6 +246,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+        unfinished.discard(temporary)
 
 
 def _share(path: Path) -> None:

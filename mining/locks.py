@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mining.errors import InputError
 from mining.paths import local_path
-from mining.temporary_files import remove_leftovers, remove_leftovers_beside
+from mining.temporary_files import remove_leftovers, remove_leftovers_beside, unfinished
 
 LOCK = ".lock"  # its name in a folder that people choose
 _held: set[int] = set()
@@ -45,6 +45,7 @@ def held(lock: str, folder: str) -> Iterator[None]:
         return
     stream = _acquire(Path(path), folder)
     _held.add(stream)
+    unfinished.add(Path(path))
     try:
         remove_leftovers(Path(local_path(folder) or folder))
         yield
@@ -52,6 +53,7 @@ def held(lock: str, folder: str) -> Iterator[None]:
         _held.discard(stream)
         with suppress(OSError):  # a folder that cannot be written any more, or is gone
             Path(path).unlink()
+        unfinished.discard(Path(path))
         os.close(stream)
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{12}\.tmp$")
+unfinished: set[Path] = set()  # what this process must not leave behind, wherever a signal ends it
 
 
 def temporary_name(name: str) -> str:
@@ -22,6 +23,12 @@ def claim(stream: int) -> None:
     """Show that a temporary file is being written, for as long as it is open."""
     with suppress(OSError):  # some file systems have no locks
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def remove_unfinished() -> None:
+    """For a process that ends at once: a signal between two instructions can keep a `with` block from its end."""
+    for path in unfinished:
+        _delete(path)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -40,9 +47,17 @@ def remove_leftovers_beside(path: Path) -> None:
                 _remove(other)
 
 
-def _remove(path: Path) -> None:
+def _delete(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        _delete(path)
         return
     with suppress(OSError), path.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused where somebody is writing it

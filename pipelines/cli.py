@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from mining.errors import InputError
+from mining.temporary_files import remove_unfinished
 
 COMMANDS = {
     "demo": "demo",
@@ -172,7 +173,8 @@ def _refusal(error: BaseException) -> str | None:
 
 def leave(code: int) -> NoReturn:
     """End at once: threads of Beam and torch would go on, and say what became of them."""
-    for left in [value for value in gc.get_objects() if isinstance(value, TemporaryDirectory)]:
+    remove_unfinished()
+    for left in [value for value in gc.get_objects() if type(value) is TemporaryDirectory]:
         left.cleanup()
     sys.stdout.flush()
     sys.stderr.flush()

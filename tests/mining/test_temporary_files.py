@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mining.files import atomic_path, atomic_writer, require_writable
 from mining.locks import held_beside, held_folder
-from mining.temporary_files import remove_leftovers, temporary_name
+from mining.temporary_files import remove_leftovers, remove_unfinished, temporary_name, unfinished
 
 
 def names(folder: Path) -> list[str]:
@@ -34,6 +34,30 @@ def test_what_is_being_written_stays(tmp_path: Path) -> None:
         remove_leftovers(tmp_path)
         require_writable(str(tmp_path / "pairs.tsv"))
     assert (tmp_path / "pairs.tsv").read_text() == "whole"
+
+
+def test_blocks_that_a_signal_kept_from_their_end_leave_nothing(tmp_path: Path) -> None:
+    """A signal may come after a file was made and before its `with` block is entered."""
+    made = [held_folder(str(tmp_path)), atomic_writer(str(tmp_path / "pairs.tsv")), atomic_path(tmp_path / "model")]
+    _, _, model = [one.__enter__() for one in made]
+    assert isinstance(model, Path)
+    model.mkdir()
+    assert len(names(tmp_path)) == 3
+    remove_unfinished()
+    assert names(tmp_path) == []
+    for one in reversed(made[:2]):
+        one.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    unfinished.clear()
+
+
+def test_what_ended_is_not_removed(tmp_path: Path) -> None:
+    with atomic_writer(str(tmp_path / "pairs.tsv")) as stream:
+        stream.write(b"whole")
+    with atomic_path(tmp_path / "model") as model:
+        model.mkdir()
+    assert not unfinished
+    remove_unfinished()
+    assert names(tmp_path) == ["model", "pairs.tsv"]
 
 
 def test_outputs_clear_what_is_beside_them_and_no_more(tmp_path: Path) -> None:
