@@ -70,6 +70,8 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
     errno.ENFILE, errno.ENAMETOOLONG, errno.ENOMEM,
 }  # fmt: skip
+_NO_MEMORY = ("can't allocate memory", "can't start new thread")  # of torch, and of Python's threads
+_FULL = f"(os error {errno.ENOSPC})"  # of libraries in Rust
 _STORES = {"aiobotocore", "aiohttp", "botocore", "gcsfs", "google"}  # libraries that raise errors of their own
 
 app = typer.Typer(
@@ -163,8 +165,10 @@ def _refusal(error: BaseException) -> str | None:
     """What the machine or an object store could not give, in words; None for any other error."""
     if any(type(one).__module__.split(".")[0] in _STORES for one in _behind(error)):
         return f"the object store failed ({' '.join(str(error).splitlines())})"
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
         return "there is not enough memory"
+    if _FULL in str(error):
+        return os.strerror(errno.ENOSPC)
     refused = error if isinstance(error, OSError) and error.errno in _REFUSALS else None
     if refused is None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -72,6 +73,7 @@ def command(
     Example: twinlode align en/ de/ -o pairs.tsv --src-lang en --tgt-lang de --documents documents.tsv
     """
     quiet_beam()
+    from mining.locks import held_folder
     from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
@@ -84,9 +86,11 @@ def command(
     inputs = document_files([*settings.source.inputs, *settings.target.inputs])
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
-    result = _aligned(settings, work or f"{out}.work", runner, runner_set)
     about = [encoder_row(settings.encoder, languages)]
-    batches, mined = _all_pairs(result, settings, (work or f"{out}.work") if settings.leftovers == "mine" else None)
+    mines, place = settings.leftovers == "mine", work or f"{out}.work"
+    with held_folder(place) if mines or runner else nullcontext():
+        result = _aligned(settings, place, runner, runner_set)
+        batches, mined = _all_pairs(result, settings, place if mines else None)
     written = _write_pairs(out, batches, pair_format, languages)
     if folder is not None:
         folder.write(batches, written, [*about, *_summary(result, mined)])

@@ -29,6 +29,7 @@ def command(
     from encoder.settings import load_settings
     from mining.errors import InputError
     from mining.files import require_writable
+    from mining.locks import held_folder
     from mining.scoring.classifier import ABOUT, FOLDER, Use
     from pipelines.clean.classifier_training import ClassifierSettings, train_classifier
     from pipelines.commands.mine import show
@@ -41,8 +42,9 @@ def command(
     require_writable(f"{folder}/{ABOUT}")
     console = Console(stderr=True)
     loaded = Encoder.load(encoder)
-    classifier = train_classifier(settings, loaded, lambda line: console.print(line, highlight=False))
-    classifier.save(folder)
+    with held_folder(folder):
+        classifier = train_classifier(settings, loaded, lambda line: console.print(line, highlight=False))
+        classifier.save(folder)
     rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in classifier.about.items()]
     for use in Use:
         best = list(classifier.importance(use).items())[:5]

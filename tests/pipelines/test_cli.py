@@ -76,9 +76,22 @@ def no_memory() -> NoReturn:
     raise MemoryError("Unable to allocate 3 TiB")
 
 
+def no_thread() -> NoReturn:
+    raise RuntimeError("can't start new thread")
+
+
+def full_disk_in_rust() -> NoReturn:
+    raise Exception("No space left on device (os error 28)")
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
-    [(full_disk, "work/a.npy: No space left on device"), (no_memory, "there is not enough memory")],
+    [
+        (full_disk, "work/a.npy: No space left on device"),
+        (full_disk_in_rust, "No space left on device"),
+        (no_memory, "there is not enough memory"),
+        (no_thread, "there is not enough memory"),
+    ],
 )
 def test_what_the_machine_refuses_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: object, said: str

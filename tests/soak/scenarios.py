@@ -87,6 +87,12 @@ SCENARIOS: Sequence[Scenario] = (
         6,
     ),
     Scenario(
+        "mine workers",
+        ("mine", "src.txt", "tgt.txt", *_BOTH, *_SHARDS, "--runner", "local", "--runner-set", "processes=2", "-o",
+         "out/pairs.tsv", "--work", "out/work"),
+        1,
+    ),
+    Scenario(
         "mine streams", ("mine", "-", "tgt.txt", *_BOTH, "--top", "40", "-o", "-"), 2, alone=False, stdin="src.txt"
     ),
     Scenario(
@@ -109,6 +115,12 @@ SCENARIOS: Sequence[Scenario] = (
         2,
         alone=False,
     ),
+    Scenario(
+        "align stages",
+        ("align", "en", "de", *_BOTH, "-o", "out/pairs.tsv", "--runner", "local", "--leftovers", "mine", "--work",
+         "out/work"),
+        2,
+    ),
     Scenario("train", ("train", "train.yaml", "--out", "out"), 5),
     Scenario("loop", ("loop", "loop.yaml", "--out", "out"), 3),
     Scenario("compare", ("compare", "compare.yaml", "--out", "out"), 3),
@@ -121,6 +133,5 @@ SCENARIOS: Sequence[Scenario] = (
         "train-classifier",
         ("train-classifier", "classifier.yaml", "--encoder", "encoder", "--out", "out", "--set", "trees=10"),
         1,
-        alone=False,
     ),
 )  # fmt: skip
