@@ -70,7 +70,8 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
     errno.ENFILE, errno.ENAMETOOLONG, errno.ENOMEM,
 }  # fmt: skip
-_NO_MEMORY = ("can't allocate memory", "can't start new thread")  # of torch, and of Python's threads
+# What torch, Python's threads and SentencePiece's say of it.
+_NO_MEMORY = ("can't allocate memory", "can't start new thread", os.strerror(errno.EAGAIN))
 _FULL = f"(os error {errno.ENOSPC})"  # of libraries in Rust
 _STORES = {"aiobotocore", "aiohttp", "botocore", "gcsfs", "google"}  # libraries that raise errors of their own
 

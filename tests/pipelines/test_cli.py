@@ -80,6 +80,10 @@ def no_thread() -> NoReturn:
     raise RuntimeError("can't start new thread")
 
 
+def no_thread_in_sentencepiece() -> NoReturn:
+    raise RuntimeError("Resource temporarily unavailable")
+
+
 def full_disk_in_rust() -> NoReturn:
     raise Exception("No space left on device (os error 28)")
 
@@ -91,6 +95,7 @@ def full_disk_in_rust() -> NoReturn:
         (full_disk_in_rust, "No space left on device"),
         (no_memory, "there is not enough memory"),
         (no_thread, "there is not enough memory"),
+        (no_thread_in_sentencepiece, "there is not enough memory"),
     ],
 )
 def test_what_the_machine_refuses_is_one_sentence(

@@ -106,8 +106,8 @@ def no_memory(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Rando
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     struck = _at_change(scenario, arena, usual, draw, starve)
-    # Python itself, or the loader of a library (127), cannot go on without memory.
-    interpreter = struck.said.startswith("SystemError: ") or struck.code == 127
+    # Python itself, OpenMP or the loader of a library (127) cannot go on without memory.
+    interpreter = struck.said.startswith(("SystemError: ", "libgomp: Thread creation failed")) or struck.code == 127
     return struck._replace(wrong="") if interpreter else struck
 
 
