@@ -23,6 +23,7 @@ from tests.soak.process import Ended, libc
 from tests.soak.scenarios import Scenario
 
 INTERRUPTED, TERMINATED = 130, 143
+_HELPLESS = ("SystemError: ", "libgomp: Thread creation failed", "OpenBLAS error: Memory allocation still failed")
 _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 
 
@@ -106,9 +107,8 @@ def no_memory(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Rando
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     struck = _at_change(scenario, arena, usual, draw, starve)
-    # Python itself, OpenMP or the loader of a library (127) cannot go on without memory.
-    interpreter = struck.said.startswith(("SystemError: ", "libgomp: Thread creation failed")) or struck.code == 127
-    return struck._replace(wrong="") if interpreter else struck
+    # Python itself, OpenMP, OpenBLAS or the loader of a library (127) cannot go on without memory.
+    return struck._replace(wrong="") if struck.said.startswith(_HELPLESS) or struck.code == 127 else struck
 
 
 def clock_jump(scenario: Scenario, arena: Arena, usual: Usual, draw: random.Random) -> Struck:
