@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 
 from mining.errors import InputError
 from mining.temporary_files import remove_unfinished
+from pipelines.commands.derived import typer_command
 
 COMMANDS = {
     "demo": "demo",
@@ -58,9 +59,8 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        one.command(cmd_name)(import_module(f"pipelines.commands.{COMMANDS[cmd_name]}").command)
-        return typer.main.get_command(one)
+        command = import_module(f"pipelines.commands.{COMMANDS[cmd_name]}").command
+        return command if isinstance(command, TyperGroup) else typer_command(cmd_name, command)
 
 
 INTERRUPTED, TERMINATED = 130, 143  # what a shell gives a command that Ctrl-C or SIGTERM ended

@@ -2,12 +2,10 @@
 
 import re
 import shlex
-from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from pipelines import cli
+from tests.pipelines.command_tree import all_commands, read_arguments, subcommand
 from tests.site.pages import ROOT, commands, page_names, text_of
 
 PAGES = page_names()
@@ -15,15 +13,9 @@ TEXT = "\n".join(map(text_of, PAGES))
 COMMANDS = [line for page in PAGES for line in commands(page)]
 
 
-def subcommand(name: str) -> Any:
-    return get_command(cli.app).get_command(None, name)  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("line", dict.fromkeys(COMMANDS))
 def test_commands_can_be_given_as_they_stand(line: str) -> None:
-    name, *arguments = shlex.split(line, comments=True)[1:]
-    command = subcommand(name)
-    command.make_context(name, arguments)  # reads options and arguments, runs nothing
+    read_arguments(shlex.split(line, comments=True)[1:])
 
 
 def test_there_are_commands_at_all() -> None:
@@ -32,8 +24,8 @@ def test_there_are_commands_at_all() -> None:
 
 
 def test_options_that_the_text_names_exist() -> None:
-    known = {option for name in cli.COMMANDS for parameter in subcommand(name).params for option in parameter.opts}
-    known |= {option for parameter in get_command(cli.app).params for option in parameter.opts} | {"--help"}
+    commands = [subcommand(), *all_commands().values()]
+    known = {option for command in commands for parameter in command.params for option in parameter.opts} | {"--help"}
     named = set(re.findall(r"`(?:[\w-]+ )*(--[a-z][a-z-]*)", TEXT))
     assert named and named <= known
 

@@ -37,7 +37,14 @@ def key(*keys: str, flags: Sequence[str] = ()) -> Keys:
     return Keys(keys, tuple(flags))
 
 
-def with_settings(model: type[BaseModel], options: Mapping[str, Keys]) -> Callable[[Callable[..., None]], Any]:
+def typer_command(name: str, function: Callable[..., None]) -> Any:
+    """A function as one command of a group."""
+    one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    one.command(name)(function)
+    return typer.main.get_command(one)
+
+
+def with_settings(model: type[BaseModel] | None, options: Mapping[str, Keys]) -> Callable[[Callable[..., None]], Any]:
     """Give a command one option for each entry of `options`; it gets those that were given as `chosen`, by key."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -47,12 +54,13 @@ def with_settings(model: type[BaseModel], options: Mapping[str, Keys]) -> Callab
             for name, parameter in inspect.signature(function).parameters.items()
             if name != CHOSEN
         ]
-        derived = [_parameter(name, _field(model, where.keys[0]), where.flags) for name, where in options.items()]
+        fields = {name: _field(model, where.keys[0]) for name, where in options.items()} if model else {}
+        derived = [_parameter(name, field, options[name].flags) for name, field in fields.items()]
 
         def command(**given: Any) -> None:
             values = {name: given.pop(name) for name in options}
             asked = {name: value for name, value in values.items() if value is not None and value is not False}
-            chosen = {at: value for name, value in asked.items() for at in options[name].keys}
+            chosen = {at: _value(value, fields[name]) for name, value in asked.items() for at in options[name].keys}
             function(**given, **{CHOSEN: chosen})
 
         command.__doc__, command.__module__ = function.__doc__, function.__module__
@@ -121,10 +129,17 @@ def _parameter(name: str, field: FieldInfo, flags: Sequence[str]) -> inspect.Par
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
+def _value(given: Any, field: FieldInfo) -> Any:
+    """A list is given as `a,b`."""
+    return given.split(",") if get_origin(field.annotation) is tuple else given
+
+
 def _help(field: FieldInfo) -> str:
     text = field.description or ""
-    text = f"{text[:1].upper()}{text[1:]}."
+    text = f"{text[:1].upper()}{text[1:].removesuffix('.')}."
     default = field.default
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default)) or None
     if isinstance(default, ByteSize):
         default = default.human_readable(separator="")
     if default is None or default is False or default is PydanticUndefined:
@@ -138,6 +153,8 @@ def _kind(annotation: Any) -> str:
         return _kind(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return "|".join(_kind(kind) for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is tuple:
+        return ",".join("..." if kind is Ellipsis else _kind(kind) for kind in get_args(annotation))
     if get_origin(annotation) is Literal:
         return "|".join(map(str, get_args(annotation)))
     if isinstance(annotation, type) and issubclass(annotation, Enum):

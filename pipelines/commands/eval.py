@@ -1,80 +1,151 @@
-"""`twinlode eval`: encoders on published test sets."""
+"""`twinlode eval`: encoders on published test sets, a subcommand for each benchmark."""
 
 from __future__ import annotations
 
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from mining.errors import InputError
+from pipelines.commands.derived import (
+    ConfigOption,
+    Keys,
+    key,
+    settings_tree,
+    typer_command,
+    validated,
+    with_settings,
+)
 from pipelines.commands.options import TrustOption
+from pipelines.evaluation.benchmark_table import BENCHMARKS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipelines.evaluation.benchmark import Attachment
+    from pipelines.evaluation.benchmark import Benchmark
     from pipelines.evaluation.suite import Report, Suite
 
+SUITE = "suite"
+ABOUT = {name: entry.about for name, entry in BENCHMARKS.items()} | {
+    SUITE: "The benchmarks that --config lists, with an overall score where it asks for one."
+}
+# Of the settings of a benchmark, those that are no options: a suite's own, and lists of lists (--set).
+_NO_OPTIONS = {"benchmark", "data", "title", "groups"}
 
-def command(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            help="tatoeba, bucc, retrieval, xsim, xsimpp, sts, classify, questions, purity, langid-probe, paws, "
-            "hubness, align, documents, noise, suite"
-        ),
-    ],
-    data: Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")],
-    encoder: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Checkpoint, Hugging Face or sentence-transformers folder or hub id, or a folder of vectors: X.npy or "
-            "X.arrow for each text file X. Repeat it to compare. Default: the encoder that comes with twinlode."
-        ),
-    ] = None,
-    write_texts: Annotated[
-        Path | None,
-        typer.Option(help="In place of --encoder: write the texts here that precomputed vectors are needed of."),
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="The list of benchmarks (YAML) of a suite, see configs/.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Override a setting (docs/reference/benchmarks.md), such as languages=[deu,fra]."),
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Write all scores and how they were done; curves go into NAME.files.")
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    trust_remote_code: TrustOption = False,
-) -> None:
-    """Measure encoders on a benchmark, or on a suite of them.
+DataOption = Annotated[Path, typer.Option(help="Folder of the benchmark's files as published; of a suite, their root.")]
+EncodersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Checkpoint, Hugging Face or sentence-transformers folder or hub id, or a folder of vectors: X.npy or "
+        "X.arrow for each text file X. Repeat it to compare. Default: the encoder that comes with twinlode."
+    ),
+]
+WriteTextsOption = Annotated[
+    Path | None,
+    typer.Option(help="In place of --encoder: write the texts here that precomputed vectors are needed of."),
+]
+EvalSetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Any setting of the benchmark, for example languages=[deu,fra].")
+]
+JsonOption = Annotated[
+    Path | None, typer.Option(help="Write all scores and how they were done; curves go into NAME.files.")
+]
 
-    Examples: twinlode eval tatoeba --encoder runs/small/best --data tatoeba/v1 --json out.json
 
-    twinlode eval suite --config configs/suite-shared.yaml --data ../shared/data --encoder A --encoder B
-    """
-    from rich.console import Console
+class Benchmarks(TyperGroup):
+    """The benchmarks by name; only the one that is run is imported."""
 
-    from encoder import default
-    from mining.errors import InputError
-    from pipelines.commands.places import check_places
-    from pipelines.evaluation.result_tables import write_json, write_markdown
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(ABOUT)
 
-    suite = _suite(benchmark, config, set_ or [])
-    console = Console(stderr=True)
-    if write_texts is not None and not encoder:
-        _write_texts(console, suite, data, write_texts)
-        return
-    if write_texts is not None:
-        raise InputError("--write-texts takes the place of --encoder; leave one of them out")
-    check_places([str(path) for path in (json, markdown) if path is not None], [str(config)] if config else [])
-    report = _run(console, suite, data, encoder or [str(default.model_folder())], device, trust_remote_code)
-    _summarise(Console(), report)
-    if json is not None:
-        write_json(json, report)
-    if markdown is not None:
-        write_markdown(markdown, report)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in ABOUT:
+            near = difflib.get_close_matches(cmd_name, ABOUT, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"choose from {', '.join(ABOUT)}"
+            raise InputError(f"there is no benchmark {cmd_name!r}; {advice}")
+        return typer_command(cmd_name, benchmark_command(cmd_name))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Benchmarks"):
+            formatter.write_dl(list(ABOUT.items()))
+
+
+command = Benchmarks(
+    name="eval",
+    subcommand_metavar="BENCHMARK [OPTIONS]",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="""Measure encoders on a benchmark, or on a suite of them. `twinlode eval BENCHMARK --help` shows its options.
+
+    Examples: twinlode eval tatoeba --encoder runs/small/best --data tatoeba/v1 --languages deu,fra --json out.json
+
+    twinlode eval suite --config configs/suite-shared.yaml --data ../shared/data --encoder A --encoder B""",
+)
+
+
+def benchmark_command(name: str) -> Callable[..., None]:
+    """The command of a benchmark, its options those of the benchmark's settings; one benchmark is a suite of one."""
+    model = BENCHMARKS[name].load() if name != SUITE else None
+    options = {field: key(field) for field in model.model_fields if field not in _NO_OPTIONS} if model else {}
+
+    def run(
+        *,
+        data: DataOption,
+        encoder: EncodersOption = None,
+        write_texts: WriteTextsOption = None,
+        config: ConfigOption = None,
+        set_: EvalSetOption = None,
+        json: JsonOption = None,
+        markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown.")] = None,
+        device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+        trust_remote_code: TrustOption = False,
+        chosen: dict[str, Any],
+    ) -> None:
+        from rich.console import Console
+
+        from encoder import default
+        from pipelines.commands.eval_summary import show_report
+        from pipelines.commands.places import check_places
+        from pipelines.evaluation.result_tables import write_json, write_markdown
+
+        tree = settings_tree(chosen, config, set_)
+        suite = suite_of_one(name, model, options, tree) if model else listed_suite(config, tree)
+        console = Console(stderr=True)
+        if write_texts is not None and not encoder:
+            _write_texts(console, suite, data, write_texts)
+            return
+        if write_texts is not None:
+            raise InputError("--write-texts takes the place of --encoder; leave one of them out")
+        check_places([str(path) for path in (json, markdown) if path is not None], [str(config)] if config else [])
+        report = _run(console, suite, data, encoder or [str(default.model_folder())], device, trust_remote_code)
+        show_report(Console(), report)
+        if json is not None:
+            write_json(json, report)
+        if markdown is not None:
+            write_markdown(markdown, report)
+
+    run.__doc__ = f"{ABOUT[name]}\n\n{inspect.cleandoc(model.__doc__ or '') if model else ''}"
+    return with_settings(model, options)(run)
+
+
+def suite_of_one(name: str, model: type[Benchmark], options: Mapping[str, Keys], tree: dict[str, Any]) -> Suite:
+    from pipelines.evaluation.suite import Suite
+
+    return Suite(benchmarks=(validated(model, options, {"data": "."} | tree, f"eval {name}"),))
+
+
+def listed_suite(config: Path | None, tree: dict[str, Any]) -> Suite:
+    from encoder.settings import validate_settings
+    from pipelines.evaluation.suite import Suite
+
+    if config is None:
+        raise InputError("a suite needs --config, a YAML list of benchmarks such as configs/suite-shared.yaml")
+    return validate_settings(Suite, tree, str(config))
 
 
 def _run(
@@ -112,75 +183,3 @@ def _write_texts(console: Console, suite: Suite, data: Path, folder: Path) -> No
         evaluate(benchmark, writer, data)
     for name, lines in writer.written.items():
         console.print(f"{folder / name}: {lines:,} lines; its vectors go into {name}.npy or {name}.arrow")
-
-
-def _suite(benchmark: str, config: Path | None, overrides: list[str]) -> Suite:
-    """One benchmark is a suite of one."""
-    import difflib
-
-    from encoder.settings import apply_override, load_settings, validate_settings
-    from mining.errors import InputError
-    from pipelines.evaluation.suite import NAMES, Suite
-
-    if benchmark == "suite":
-        if config is None:
-            raise InputError("a suite needs --config, a YAML list of benchmarks such as configs/suite-shared.yaml")
-        return load_settings(Suite, config, overrides)
-    if benchmark not in NAMES:
-        near = difflib.get_close_matches(benchmark, (*NAMES, "suite"), n=1)
-        raise InputError(
-            f"there is no benchmark {benchmark!r}"
-            + (f"; did you mean {near[0]}?" if near else f"; choose from {', '.join(NAMES)} and suite")
-        )
-    if config is not None:
-        raise InputError(f"--config is for suites; give settings of {benchmark} with --set")
-    entry: dict[str, object] = {"benchmark": benchmark, "data": "."}
-    for override in overrides:
-        apply_override(entry, override)
-    return validate_settings(Suite, {"benchmarks": [entry]}, "--set")
-
-
-def _summarise(console: Console, report: Report) -> None:
-    from pipelines.evaluation.result_tables import shown_difference, shown_headline
-    from pipelines.runners.console_table import show_table
-
-    lines = [["benchmark", "score", report.encoders[0]]]
-    for name in report.encoders[1:]:
-        lines[0] += [name, "difference to the first"]
-    for line in report.lines:
-        cells = [line.benchmark, line.name, shown_headline(line.measured[0])]
-        for measured, difference in zip(line.measured[1:], line.differences[1:], strict=True):
-            cells += [shown_headline(measured), shown_difference(difference)]
-        lines.append(cells)
-    show_table(lines, console, "benchmarks, with 95% bootstrap intervals", texts=True)
-    if len(report.results) == 1:
-        _show_scores(console, report)
-    for results in report.results:
-        for choice in results[0].how.choices:
-            _say(console, f"{results[0].benchmark}: {choice.name}: {choice.value}")
-        _say(console, f"{results[0].benchmark}: data: {results[0].how.data}, hash {results[0].how.data_hash}")
-        for result in results:
-            _show_examples(console, result.outcome.attachments)
-    for how in (result.how for result in report.results[0]):
-        _say(console, f"encoder {how.encoder}: fingerprint {how.encoder_fingerprint}, truncation {how.truncation}")
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, style="dim", highlight=False, markup=False)
-
-
-def _show_scores(console: Console, report: Report) -> None:
-    from pipelines.evaluation.result_tables import score_rows
-    from pipelines.runners.console_table import show_table
-
-    lines = [["dataset", "metric", *report.encoders], *map(list, score_rows(report.results[0]))]
-    show_table(lines, console, "all scores", texts=True)
-
-
-def _show_examples(console: Console, attachments: list[Attachment]) -> None:
-    """A look at mined pairs that gold does not have: some are gold's mistakes."""
-    for attachment in attachments:
-        if attachment.name.endswith(".not-in-gold"):
-            console.print(f"{attachment.name}, the best of {len(attachment.rows)}:", style="bold")
-            for score, _, _, source, target in attachment.rows[:3]:
-                console.print(f"  {score}\n    {source}\n    {target}", highlight=False, markup=False)

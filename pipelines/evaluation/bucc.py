@@ -67,25 +67,29 @@ class Bucc(Benchmark):
     """
 
     benchmark: Literal["bucc"] = "bucc"
-    train: str | None = None
+    train: str | None = Field(None, description="Folder of the training side, where it is another one.")
     split: Literal["training", "test", "sample", "dev"] | None = Field(
         None, description="Report on these files by their own gold: dev (XTREME's) or sample is what mSimCSE reports."
     )
-    seed_pairs: str | None = None
-    seed_size: int = Field(1000, ge=80)
+    seed_pairs: str | None = Field(None, description="Known translations, such as `seeds/{source}-{target}.tsv`.")
+    seed_size: int = Field(1000, ge=80, description="Most known translations that become probe pairs.")
     probes: Literal["seed", "encoder"] = Field(
         "seed", description="Where probe pairs come from: `seed_pairs`, or the default encoder's own probe vectors."
     )
     precision: float = Field(0.9, gt=0, le=1, description="Report how precise pairs truly are that promise to be.")
-    random_seed: int = 0
-    pairs: tuple[str, ...] = ()  # none are all that are there
-    k: int = Field(4, ge=1)
-    retrievals: tuple[Retrieval, ...] = tuple(Retrieval)
-    margins: tuple[Margin, ...] = tuple(Margin)
-    # What the table leads with, and what VMSST calls BUCC (cosine): the nearest English sentence by cosine.
-    main: tuple[Retrieval, Margin] = (Retrieval.max, Margin.ratio)
-    cosine: tuple[Retrieval, Margin] = (Retrieval.forward, Margin.absolute)
-    examples: int = Field(20, ge=0)
+    random_seed: int = Field(0, description="Of whatever is drawn.")
+    pairs: tuple[str, ...] = Field((), description="Such as de-en; all that are there if empty.")
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
+    retrievals: tuple[Retrieval, ...] = Field(tuple(Retrieval), description="Ways to choose pairs to report on.")
+    margins: tuple[Margin, ...] = Field(tuple(Margin), description="Margins to report on.")
+    main: tuple[Retrieval, Margin] = Field(
+        (Retrieval.max, Margin.ratio), description="Retrieval and margin that the table leads with."
+    )
+    cosine: tuple[Retrieval, Margin] = Field(
+        (Retrieval.forward, Margin.absolute),
+        description="What VMSST calls BUCC (cosine): the nearest English sentence by cosine.",
+    )
+    examples: int = Field(20, ge=0, description="Mined pairs that gold does not have, to be shown.")
     classifier: str | None = Field(
         None,
         description="Also report candidates rescored by this pair classifier: a folder, or `beside` the encoder.",

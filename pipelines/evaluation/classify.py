@@ -35,18 +35,18 @@ class Classify(Benchmark):
     """
 
     benchmark: Literal["classify"] = "classify"
-    train: str = "{lang}.train*"
-    dev: str = "{lang}.dev*"
-    test: str = "{lang}.test*"
-    protocol: Literal["mlp", "mteb"] = "mlp"
-    train_languages: tuple[str, ...] = ()
+    train: str = Field("{lang}.train*", description="Training file of a language.")
+    dev: str = Field("{lang}.dev*", description="Its dev file.")
+    test: str = Field("{lang}.test*", description="Its test file.")
+    protocol: Literal["mlp", "mteb"] = Field("mlp", description="EMS's, or what MPCL reports on MTOP.")
+    train_languages: tuple[str, ...] = Field((), description="Those that train; all with a training file if empty.")
     most: int | None = Field(None, ge=2, description="Train on so many texts, equally many of each label (MARC: 2000).")
-    seeds: int = Field(5, ge=1)
-    hidden: tuple[int, ...] = MlpSettings().hidden
-    dropout: float = Field(MlpSettings().dropout, ge=0, lt=1)
-    learning_rate: float = Field(MlpSettings().learning_rate, gt=0)
-    batch: int = Field(MlpSettings().batch, ge=1)
-    epochs: int = Field(MlpSettings().epochs, ge=1)
+    seeds: int = Field(5, ge=1, description="Times to train.")
+    hidden: tuple[int, ...] = Field(MlpSettings().hidden, description="Widths of hidden layers.")
+    dropout: float = Field(MlpSettings().dropout, ge=0, lt=1, description="Of hidden layers.")
+    learning_rate: float = Field(MlpSettings().learning_rate, gt=0, description="Of the classifier.")
+    batch: int = Field(MlpSettings().batch, ge=1, description="Texts in a batch.")
+    epochs: int = Field(MlpSettings().epochs, ge=1, description="Passes over the training file.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         if self.protocol == "mteb":

@@ -43,18 +43,18 @@ class Documents(Benchmark):
     """
 
     benchmark: Literal["documents"] = "documents"
-    pairs: tuple[str, ...] = ()  # none are all that are there
-    distractors: tuple[str, ...] = ()
-    most_distractors: int = Field(2000, ge=0)
-    cut: float = Field(0.0, ge=0, le=1)
-    seed: int = 0
+    pairs: tuple[str, ...] = Field((), description="Such as de-en; all that are there if empty.")
+    distractors: tuple[str, ...] = Field((), description="Files of further documents, `{lang}` in their name.")
+    most_distractors: int = Field(2000, ge=0, description="Most further documents of a side.")
+    cut: float = Field(0.0, ge=0, le=1, description="Share of documents that lose their second half.")
+    random_seed: int = Field(0, description="Of whatever is drawn.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         pairs = self.pairs or tuple(name.split("/")[0] for name in data.matching("*-*/gold.tsv"))
         if not pairs:
             raise InputError(f"{data.root}: there is no folder like de-en with a gold.tsv")
         outcome = Outcome([], [Choice("threshold", "confidence of the alignment at least 0.5; no gold was used")])
-        outcome.choices.append(Choice("cut to half", f"{self.cut:.0%} of the documents, seed {self.seed}"))
+        outcome.choices.append(Choice("cut to half", f"{self.cut:.0%} of the documents, seed {self.random_seed}"))
         for pair in pairs:
             outcome.scores += self._pair(source, data, pair, outcome.choices)
         for metric in dict.fromkeys(score.metric for score in outcome.scores):
@@ -81,14 +81,14 @@ class Documents(Benchmark):
         return _scores(pair, result, own, gold, _paragraphs(data, f"{pair}/alignment.tsv"))
 
     def _shortened(self, part: _Part) -> _Part:
-        chance = np.random.default_rng([self.seed, *part.name.encode()]).random()
+        chance = np.random.default_rng([self.random_seed, *part.name.encode()]).random()
         keep = (part.stop - part.start + 1) // 2 if chance < self.cut else part.stop - part.start
         return part._replace(stop=part.start + keep)
 
     def _distractors(self, data: DataFolder, lang: str) -> list[_Part]:
         names = [template.format(lang=lang) for template in self.distractors]
         parts = [part for name in names if data.find(name) for part in _read(data, name, lang)]
-        order = np.random.default_rng(self.seed).permutation(len(parts))[: self.most_distractors]
+        order = np.random.default_rng(self.random_seed).permutation(len(parts))[: self.most_distractors]
         return [parts[place] for place in sorted(order.tolist())]
 
 

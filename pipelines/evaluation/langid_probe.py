@@ -21,11 +21,11 @@ class LangidProbe(Benchmark):
     """On n-way aligned files; `groups` are probed one by one, by default all languages together."""
 
     benchmark: Literal["langid-probe"] = "langid-probe"
-    files: str = "{lang}.txt"
-    groups: tuple[tuple[str, ...], ...] = ()
-    test_share: float = Field(0.2, gt=0, lt=1)
-    random_seed: int = 0
-    strength: float = Field(1.0, gt=0)
+    files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    groups: tuple[tuple[str, ...], ...] = Field((), description="Languages probed together; all of them if empty.")
+    test_share: float = Field(0.2, gt=0, lt=1, description="Share of the sentences that test the classifier.")
+    random_seed: int = Field(0, description="Of whatever is drawn.")
+    strength: float = Field(1.0, gt=0, description="Inverse regularization (C) of the logistic regression.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         texts = read_nway(data, self.files, tuple(dict.fromkeys(code for group in self.groups for code in group)))

@@ -29,12 +29,12 @@ class NoiseInBitext(Benchmark):
     """Line-aligned files of several languages, `{lang}` in their name, English among them."""
 
     benchmark: Literal["noise"] = "noise"
-    files: str = "questions.{lang}.txt"
-    languages: tuple[str, ...] = ()  # none are all that are there
+    files: str = Field("questions.{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    languages: tuple[str, ...] = Field((), description="All that are there if empty.")
     classifier: str = Field("beside", description="A pair classifier's folder, or `beside` the encoder.")
     noisy: float = Field(0.5, gt=0, lt=1, description="Share of pairs that are spoilt.")
     recall: float = Field(0.95, gt=0, lt=1, description="Share of the right pairs that are kept.")
-    seed: int = 0
+    random_seed: int = Field(0, description="Of whatever is drawn.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         if not isinstance(source, EncodedTexts):
@@ -68,7 +68,7 @@ class NoiseInBitext(Benchmark):
 
     def _task(self, source: EncodedTexts, texts: dict[str, Texts], lang: str, others: list[str]) -> CleaningTask:
         """Noise of every kind; a right pair in seven gets its target in a language that is not wanted."""
-        rng = np.random.default_rng((self.seed, len(lang), *lang.encode()))
+        rng = np.random.default_rng((self.random_seed, len(lang), *lang.encode()))
         bitext = Bitext(lang, "en", texts[lang].lines, texts["en"].lines)
         graph = graph_of(source.vectors(texts[lang]), source.vectors(texts["en"]), 4)
         task = cleaning_task(bitext, self.noisy, graph, rng)

@@ -32,16 +32,16 @@ class PawsX(Benchmark):
     """
 
     benchmark: Literal["paws"] = "paws"
-    test: str = "{lang}/test_2k.tsv"
-    dev: str = "{lang}/dev_2k.tsv"
-    threshold_language: str | None = None
+    test: str = Field("{lang}/test_2k.tsv", description="Test file of a language.")
+    dev: str = Field("{lang}/dev_2k.tsv", description="Its dev file.")
+    threshold_language: str | None = Field(None, description="Whose dev set gives the threshold for all.")
     finetune: bool = Field(False, description="Fine-tune the whole encoder on `train` and test that.")
-    train: str = "en/train.tsv"
+    train: str = Field("en/train.tsv", description="Pairs to fine-tune on.")
     seeds: int = Field(1, ge=1, description="Times to fine-tune.")
-    learning_rate: float = Field(FinetuneSettings().learning_rate, gt=0)
-    batch: int = Field(FinetuneSettings().batch, ge=1)
-    epochs: int = Field(FinetuneSettings().epochs, ge=1)
-    max_tokens: int = Field(FinetuneSettings().max_tokens, ge=4)
+    learning_rate: float = Field(FinetuneSettings().learning_rate, gt=0, description="Of fine-tuning.")
+    batch: int = Field(FinetuneSettings().batch, ge=1, description="Pairs in a batch.")
+    epochs: int = Field(FinetuneSettings().epochs, ge=1, description="Passes over the training pairs.")
+    max_tokens: int = Field(FinetuneSettings().max_tokens, ge=4, description="Longest pair.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         if self.finetune:

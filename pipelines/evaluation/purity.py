@@ -21,10 +21,10 @@ class PurityOfClusters(Benchmark):
     """`label TAB text`, or CLUE's JSON lines with `label` and `sentence`."""
 
     benchmark: Literal["purity"] = "purity"
-    files: str = "dev.json"
-    language: str = "zh"
-    seeds: int = Field(5, ge=1)
-    tries: int = Field(10, ge=1)
+    files: str = Field("dev.json", description="Texts with labels.")
+    language: str = Field("zh", description="Their language.")
+    seeds: int = Field(5, ge=1, description="Times to cluster.")
+    tries: int = Field(10, ge=1, description="Starts of k-means, of which the best is taken.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         names = data.matching(self.files)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from mining.errors import InputError
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
@@ -38,9 +39,9 @@ class QuestionRetrieval(Benchmark):
     """
 
     benchmark: Literal["questions"] = "questions"
-    knowledge_base: str = "PAQ.jsonl"
-    queries: str = "NQ-open.test.jsonl"
-    language: str = "en"
+    knowledge_base: str = Field("PAQ.jsonl", description="Questions with known answers.")
+    queries: str = Field("NQ-open.test.jsonl", description="Questions to answer; `{lang}` for a file a language.")
+    language: str = Field("en", description="Language of the knowledge base.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         for setting, name in (("knowledge_base", self.knowledge_base), ("queries", self.queries)):

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged
 from pipelines.evaluation.benchmark_files import DataFolder
@@ -32,10 +33,10 @@ UNSTABLE = {"fr-pl", "pl-fr"}  # MPCL leaves it out of its STS22 average
 
 
 class Sts(Benchmark):
-    """All known STS files below a folder. `short_gold` takes the first lines where the gold has fewer (STS17 tr-en)."""
+    """All known STS files below a folder."""
 
     benchmark: Literal["sts"] = "sts"
-    short_gold: bool = False
+    short_gold: bool = Field(False, description="Take the first lines where the gold has fewer (STS17 tr-en).")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         sets = read_sets(data, self.short_gold)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,59 +15,15 @@ from pydantic import Field, model_validator
 
 from encoder.settings import Settings
 from mining.errors import InputError
-from pipelines.evaluation.benchmark import BenchmarkResult, Score, averaged, evaluate
-from pipelines.evaluation.bucc import Bucc
-from pipelines.evaluation.classify import Classify
-from pipelines.evaluation.document_alignment import Documents
-from pipelines.evaluation.hubness import HubnessOfSpace
-from pipelines.evaluation.langid_probe import LangidProbe
-from pipelines.evaluation.noisy_bitext import NoiseInBitext
-from pipelines.evaluation.paws import PawsX
-from pipelines.evaluation.purity import PurityOfClusters
-from pipelines.evaluation.questions import QuestionRetrieval
+from pipelines.evaluation.benchmark import Benchmark, BenchmarkResult, Score, averaged, evaluate
+from pipelines.evaluation.benchmark_table import BENCHMARKS
 from pipelines.evaluation.samples import ConfidenceInterval, Difference, compare, interval_95
-from pipelines.evaluation.sentence_alignment import Align
 from pipelines.evaluation.sources import VectorSource
-from pipelines.evaluation.sts import Sts
-from pipelines.evaluation.tatoeba import Tatoeba
-from pipelines.evaluation.xsim import CrossLingualRetrieval, Xsim
-from pipelines.evaluation.xsimpp import XsimPlusPlus
 
-Entry = Annotated[
-    Tatoeba
-    | Bucc
-    | CrossLingualRetrieval
-    | Xsim
-    | XsimPlusPlus
-    | Sts
-    | Classify
-    | QuestionRetrieval
-    | PurityOfClusters
-    | LangidProbe
-    | PawsX
-    | HubnessOfSpace
-    | Align
-    | Documents
-    | NoiseInBitext,
-    Field(discriminator="benchmark"),
-]
-NAMES = (
-    "tatoeba",
-    "bucc",
-    "retrieval",
-    "xsim",
-    "xsimpp",
-    "sts",
-    "classify",
-    "questions",
-    "purity",
-    "langid-probe",
-    "paws",
-    "hubness",
-    "align",
-    "documents",
-    "noise",
-)
+if TYPE_CHECKING:
+    Entry = Benchmark
+else:
+    Entry = Annotated[reduce(or_, (entry.load() for entry in BENCHMARKS.values())), Field(discriminator="benchmark")]
 
 
 class OverallPart(Settings):
@@ -79,14 +37,16 @@ class Overall(Settings):
     """The mean over subtasks, each the mean of its parts, as VMSST's Score is of six."""
 
     title: str = Field(description="Its name in the table.")
-    subtasks: tuple[tuple[OverallPart, ...], ...] = Field(min_length=1)
+    subtasks: tuple[tuple[OverallPart, ...], ...] = Field(
+        min_length=1, description="Lists of scores; each list counts as one."
+    )
 
 
 class Suite(Settings):
     """The benchmarks to run, in this order, and what to sum up of them."""
 
-    benchmarks: tuple[Entry, ...] = Field(min_length=1)
-    overall: tuple[Overall, ...] = ()
+    benchmarks: tuple[Entry, ...] = Field(min_length=1, description="What is run, in this order.")
+    overall: tuple[Overall, ...] = Field((), description="Means over several of their scores.")
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:

@@ -61,7 +61,7 @@ class Tatoeba(Benchmark):
     """LASER's files `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng`. With `seen`, also means of these and of others."""
 
     benchmark: Literal["tatoeba"] = "tatoeba"
-    languages: tuple[str, ...] = ()  # none are all that are there
+    languages: tuple[str, ...] = Field((), description="ISO 639-3 codes; all that are there if empty.")
     seen: tuple[str, ...] = Field((), description="Languages that the encoder was trained on (VMSST Table 8).")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:

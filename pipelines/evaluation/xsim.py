@@ -27,10 +27,10 @@ class CrossLingualRetrieval(Benchmark):
     """Queries among candidates sampled from every `xx-yy*.tsv` or `.txt` of a folder, or the gold of BUCC's corpora."""
 
     benchmark: Literal["retrieval"] = "retrieval"
-    queries: int = Field(2000, ge=1)
-    candidates: int = Field(200_000, ge=2)
-    random_seed: int = 0
-    k: int = Field(4, ge=1)
+    queries: int = Field(2000, ge=1, description="Most pairs that are asked for.")
+    candidates: int = Field(200_000, ge=2, description="Most sentences that they are looked for among.")
+    random_seed: int = Field(0, description="Of whatever is drawn.")
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         outcome = Outcome(
@@ -67,11 +67,11 @@ class Xsim(Benchmark):
     """Error rate of the best margin among k neighbours, every language against the pivot; LASER's is `to` the pivot."""
 
     benchmark: Literal["xsim"] = "xsim"
-    files: str = "{lang}.txt"
-    pivot: str = "en"
-    languages: tuple[str, ...] = ()
-    margin: Margin = Margin.ratio
-    k: int = Field(4, ge=1)
+    files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    pivot: str = Field("en", description="The language that all others are compared with.")
+    languages: tuple[str, ...] = Field((), description="The others; all that are there if empty.")
+    margin: Margin = Field(Margin.ratio, description="How a cosine is compared with those of the neighbours.")
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         texts = read_nway(data, self.files, (self.pivot, *self.languages) if self.languages else ())

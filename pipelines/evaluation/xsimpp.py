@@ -69,7 +69,7 @@ class XsimPlusPlus(Benchmark):
     benchmark: Literal["xsimpp"] = "xsimpp"
     files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
     pivot: str = Field("en", description="The English side of line-aligned files.")
-    languages: tuple[str, ...] = Field((), description="The others; none are all that are there.")
+    languages: tuple[str, ...] = Field((), description="The others; all that are there if empty.")
     augmented: str | None = Field(None, description="LASER's file of candidates, in place of edits made here.")
     errtypes: str | None = Field(None, description="LASER's JSON that says what was changed in which original.")
     sentences: int = Field(2000, ge=2, description="Most pairs that are drawn from parallel TSV.")
@@ -77,8 +77,8 @@ class XsimPlusPlus(Benchmark):
     per_kind: int = Field(
         400, ge=0, description="Most edits of a kind in all, so that none drowns the rest; 0 for all."
     )
-    random_seed: int = 0
-    k: int = Field(4, ge=1)
+    random_seed: int = Field(0, description="Of whatever is drawn.")
+    k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
 
     @model_validator(mode="after")
     def _both_files(self) -> XsimPlusPlus:

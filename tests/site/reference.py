@@ -14,10 +14,9 @@ import pyarrow as pa
 from pydantic import BaseModel, ByteSize
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from typer.main import get_command
 
 from encoder.settings import models_in
-from pipelines import cli
+from tests.pipelines.command_tree import all_commands
 
 PACKAGES = ("mining", "encoder", "pipelines")
 # Title, what reads it, and where the settings are.
@@ -41,7 +40,7 @@ ROOTS = {
 
 
 def commands() -> str:
-    return "\n".join(_command(name) for name in cli.COMMANDS)
+    return "\n".join(_command(name, command) for name, command in all_commands().items())
 
 
 def configuration() -> str:
@@ -129,8 +128,7 @@ def undescribed() -> Iterator[str]:
                 )
 
 
-def _command(name: str) -> str:
-    command = get_command(cli.app).get_command(None, name)  # type: ignore[attr-defined]
+def _command(name: str, command: Any) -> str:
     arguments = [item for item in command.params if item.param_type_name == "argument"]
     options = [item for item in command.params if item.param_type_name == "option" and not item.hidden]
     usage = " ".join(["twinlode", name, *(_argument(item) for item in arguments), "[OPTIONS]"])

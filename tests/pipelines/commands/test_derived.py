@@ -33,6 +33,7 @@ class Outer(BaseModel):
     colour: Colour = Field(default=Colour.red, description="its colour")
     limit: float | None = Field(default=None, allow_inf_nan=False, description="at most this")
     strict: bool = Field(default=False, description="no mercy")
+    sizes: tuple[int, ...] = Field(default=(1, 2), description="Sizes.")
 
 
 OPTIONS = {
@@ -41,6 +42,7 @@ OPTIONS = {
     "colour": key("colour"),
     "limit": key("limit"),
     "strict": key("strict"),
+    "sizes": key("sizes"),
 }
 SEEN: list[Outer] = []
 
@@ -64,6 +66,7 @@ APP.command()(command)
         (["--shape", "round", "--set", "right.size=7"], Outer(left=Inner(shape="round"), right=Inner(size=7))),
         (["--limit", "0.5", "--set", "limit=2"], Outer(limit=2)),
         (["--strict"], Outer(strict=True)),
+        (["--sizes", "3,5"], Outer(sizes=(3, 5))),
     ],
 )
 def test_options_become_settings(arguments: list[str], expected: Outer) -> None:
@@ -93,7 +96,12 @@ def test_a_mistake_names_the_option(arguments: list[str], message: str) -> None:
 
 def test_help_and_defaults_come_from_the_settings() -> None:
     shown = " ".join(CliRunner().invoke(APP, ["--help"]).output.split())
-    for text in ("How large. Default: 3.", "Its colour. Default: red.", "At most this."):
+    for text in (
+        "How large. Default: 3.",
+        "Its colour. Default: red.",
+        "At most this.",
+        "Sizes. Default: 1,2.",
+    ):
         assert text in shown
 
 

@@ -7,14 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from typer.main import get_command
 
 from pipelines import cli
+from tests.pipelines.command_tree import read_arguments, subcommand
 
 
 def examples(name: str) -> list[str]:
-    text = get_command(cli.app).get_command(None, name).help  # type: ignore[attr-defined]
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in subcommand(name).help.split("\n\n")]
     found = [re.sub(r"^Examples?: ", "", paragraph) for paragraph in paragraphs]
     return [line for line in found if line.startswith("twinlode ")]
 
@@ -23,8 +22,7 @@ def examples(name: str) -> list[str]:
 def test_examples_can_be_given(name: str) -> None:
     assert examples(name)
     for line in examples(name):
-        given, *arguments = shlex.split(line)[1:]
-        get_command(cli.app).get_command(None, given).make_context(given, arguments)  # type: ignore[attr-defined]
+        read_arguments(shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize(

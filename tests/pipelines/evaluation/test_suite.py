@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 from encoder.settings import load_settings
 from mining.errors import InputError
 from pipelines import cli
+from pipelines.evaluation.benchmark_table import BENCHMARKS
 from pipelines.evaluation.bucc import SAME
 from pipelines.evaluation.result_tables import markdown, write_json
-from pipelines.evaluation.suite import NAMES, Report, Suite, run_suite
+from pipelines.evaluation.suite import Report, Suite, run_suite
+from tests.pipelines.command_tree import subcommand
 from tests.pipelines.evaluation.test_bucc import corpora
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, write
 
@@ -97,7 +99,7 @@ def test_markdown(root: Path) -> None:
 
 
 def test_every_benchmark_has_a_name() -> None:
-    for name in NAMES:
+    for name in BENCHMARKS:
         suite = Suite.model_validate({"benchmarks": [{"benchmark": name, "data": "."}]})
         assert suite.benchmarks[0].label == name
 
@@ -161,6 +163,26 @@ def test_vectors_for_a_suite_are_under_the_folders_of_its_benchmarks(root: Path)
     assert result.exit_code == 0 and "100.0 [100.0, 100.0]" in result.stdout
 
 
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_each_benchmark_has_its_settings_as_options(name: str) -> None:
+    model = BENCHMARKS[name].load()
+    assert model.model_fields["benchmark"].default == name
+    offered = {option for parameter in subcommand("eval", name).params for option in parameter.opts}
+    settings = model.model_fields.keys() - {"benchmark", "data", "title", "groups"}
+    assert {f"--{field.replace('_', '-')}" for field in settings} <= offered
+    assert {"--config", "--set", "--data", "--encoder"} <= offered
+
+
+def test_options_of_a_benchmark_win_over_its_file(root: Path) -> None:
+    precomputed(root / "a", root, 0.0)
+    write(root, "tatoeba.yaml", "languages: [xxx]", "seen: [deu]")
+    arguments = ["eval", "tatoeba", "--data", str(root / "tatoeba"), "--json", str(root / "out.json")]
+    arguments += ["--encoder", str(root / "a"), "--config", str(root / "tatoeba.yaml"), "--languages", "deu"]
+    assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).exit_code == 0
+    settings = json.loads((root / "out.json").read_text())["results"][0]["how"]["settings"]
+    assert settings["languages"] == settings["seen"] == ["deu"]
+
+
 def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
     arguments = ["eval", "bucc", "--data", str(root / "bucc"), "--write-texts", str(root / "texts")]
     assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).exit_code == 0
@@ -175,6 +197,8 @@ def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
         (["suite"], "a suite needs --config"),
         (["tatoeba", "--set", "languages=[xxx]"], "there is no tatoeba.xxx-eng.xxx"),
         (["tatoeba", "--set", "k=3"], "unknown key"),
+        (["documents", "--set", "seed=3"], "the key seed is called random_seed now"),
+        (["xsim", "--k", "none"], "eval xsim: --k: "),
         (["bucc"], "no corpora in the form of BUCC"),
     ],
 )
