@@ -260,13 +260,13 @@ def _share(path: Path) -> None:
 
 def _swap_folders(temporary: Path, folder: Path) -> None:
     old = temporary.with_suffix(".old")
-    folder.rename(old)
     try:
+        folder.rename(old)
         temporary.rename(folder)
-    except OSError:
-        old.rename(folder)
+        shutil.rmtree(old)
+    except BaseException:  # a signal, too, leaves either the old folder or the new one, and nothing aside
+        restore_folder(folder)
         raise
-    shutil.rmtree(old)
 
 
 def restore_folder(folder: Path) -> None:

@@ -166,7 +166,7 @@ def _refusal(error: BaseException) -> str | None:
     """What the machine or an object store could not give, in words; None for any other error."""
     if any(type(one).__module__.split(".")[0] in _STORES for one in _behind(error)):
         return f"the object store failed ({' '.join(str(error).splitlines())})"
-    if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
+    if any(isinstance(one, MemoryError) or any(sign in str(one) for sign in _NO_MEMORY) for one in _behind(error)):
         return "there is not enough memory"
     if _FULL in str(error):
         return os.strerror(errno.ENOSPC)

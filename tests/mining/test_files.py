@@ -176,6 +176,33 @@ def test_atomic_path(tmp_path: Path, there: bool, folder: bool) -> None:
     assert list(target.parent.iterdir()) == [target]
 
 
+@pytest.mark.parametrize("step", range(4))
+def test_a_signal_between_the_renames_of_a_folder_leaves_one_of_the_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """It comes before the old one is put aside, before the new one takes its place, or while the old one goes."""
+    target, events = tmp_path / "best", iter(range(100))
+    target.mkdir()
+    (target / "weights").write_text("old")
+
+    def interrupted(work):  # type: ignore[no-untyped-def]
+        def act(*arguments, **options):  # type: ignore[no-untyped-def]
+            if next(events) == step:
+                raise KeyboardInterrupt
+            return work(*arguments, **options)
+
+        return act
+
+    with pytest.raises(KeyboardInterrupt), files.atomic_path(target) as temporary:
+        temporary.mkdir()
+        (temporary / "weights").write_text("new")
+        for owner, name in [(Path, "rename"), (files.os, "unlink"), (files.os, "rmdir")]:
+            monkeypatch.setattr(owner, name, interrupted(getattr(owner, name)))
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]
+    assert (target / "weights").read_text() == ("old" if step < 2 else "new")
+
+
 def test_atomic_path_is_readable_by_others_as_the_umask_says(tmp_path: Path) -> None:
     mask = os.umask(0o022)
     try:

@@ -76,6 +76,10 @@ def no_memory() -> NoReturn:
     raise MemoryError("Unable to allocate 3 TiB")
 
 
+def no_memory_in_beam() -> NoReturn:
+    raise RuntimeError("Unable to translate") from MemoryError()
+
+
 def no_thread() -> NoReturn:
     raise RuntimeError("can't start new thread")
 
@@ -94,6 +98,7 @@ def full_disk_in_rust() -> NoReturn:
         (full_disk, "work/a.npy: No space left on device"),
         (full_disk_in_rust, "No space left on device"),
         (no_memory, "there is not enough memory"),
+        (no_memory_in_beam, "there is not enough memory"),
         (no_thread, "there is not enough memory"),
         (no_thread_in_sentencepiece, "there is not enough memory"),
     ],
