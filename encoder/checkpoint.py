@@ -184,7 +184,7 @@ def _read_settings(path: Path) -> CheckpointSettings:
         tree = yaml.safe_load((path / CONFIG).read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: {CONFIG} is missing, so this is not a twinlode checkpoint") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path / CONFIG}: not valid YAML; copy the checkpoint again") from None
     if not isinstance(tree, dict) or tree.get("version") != VERSION:
         version = tree.get("version") if isinstance(tree, dict) else None

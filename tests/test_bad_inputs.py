@@ -14,7 +14,7 @@ import zstandard
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.spec import AbstractBufferedFile
 
-from encoder.checkpoint import METRICS, read_metrics
+from encoder.checkpoint import METRICS, load_checkpoint, read_metrics
 from encoder.data.corpora import CorpusFile
 from encoder.data.parallel_readers import Malformed, read_groups
 from encoder.models.heads import read_modules
@@ -102,6 +102,26 @@ def test_metrics_of_an_encoder(tmp_path: Path, content: str) -> None:
     (tmp_path / METRICS).write_text(content, errors="surrogateescape")
     with pytest.raises(InputError, match=rf"{METRICS}: missing or damaged"):
         read_metrics(tmp_path)
+
+
+def test_parquet_text_that_is_no_utf8(tmp_path: Path) -> None:
+    """A flipped bit in the text of a file without checksums."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["eins"], "src_text": ["zwei"], "tgt_text": ["two"]})
+    pq.write_table(table, path, compression="none", use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"eins", b"ein\xe5").replace(b"zwei", b"zwe\xe5"))
+    with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):
+        list(read_block(Block(0, str(path), "parquet"), SETTINGS))
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read"):
+        list(read_chunks(BitextSettings(path=str(path), src_lang="de", tgt_lang="en")))
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
+        list(read_groups(CorpusFile(0, (str(path),), "parquet", ("de", "en"), None)))
+
+
+def test_a_checkpoint_with_settings_nested_too_deep(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(DEEP)
+    with pytest.raises(InputError, match=r"config\.yaml: not valid YAML"):
+        load_checkpoint(tmp_path)
 
 
 def test_json_nested_too_deep_is_one_bad_row(tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ def _read_parquet(file: CorpusFile) -> Iterator[Row]:
                 names = ", ".join(table.schema_arrow.names)
                 raise InputError(f"{file.name}: no column {missing[0]}; set `columns` to two of: {names}")
             for batch in table.iter_batches(columns=columns):
+                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
                 for left, right in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
                     number += 1
                     yield _pair(langs, left, right, number)

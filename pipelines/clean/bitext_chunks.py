@@ -56,6 +56,7 @@ def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[
             file = pq.ParquetFile(stream)
             names = _text_columns(settings, file.schema_arrow)
             for batch in file.iter_batches(size):
+                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
                 texts = [batch.column(name).to_pylist() for name in names]
                 yield [as_row(*pair) for pair in zip(*texts, strict=True)], batch.to_struct_array()
     except (OSError, pa.ArrowException) as error:

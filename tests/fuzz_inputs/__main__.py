@@ -140,7 +140,7 @@ def _judge(case: Case, code: int, said: str) -> str:
     usage = last.startswith(("Error:", "│", "╰", "Try ")) or "Usage:" in said
     if not last.startswith("twinlode: ") and not usage:
         return f"exit code 2 without a sentence: {last[:200]}"
-    if len(last) > 3000:
+    if len(last) > 3000 and not usage:  # Typer repeats what the user gave
         return f"a sentence of {len(last)} characters: {last[:200]}"
     if case.names and not any(name in last for name in case.names):
         return f"does not name the file: {last[:300]}"

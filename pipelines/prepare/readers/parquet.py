@@ -37,7 +37,9 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
 
 def _batches(url: str, table: pq.ParquetFile, groups: list[int], wanted: list[str]) -> Iterator[pa.RecordBatch]:
     try:
-        yield from table.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted)
+        for batch in table.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted):
+            batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
+            yield batch
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{url}: not a readable Parquet file ({error})") from None
 
