@@ -25,9 +25,10 @@ from pipelines.align.document_groups import Extents, SideShard, extents, in_grou
 from pipelines.align.documents import Corpus, document_files, document_keys, read_prepared
 from pipelines.align.group_work import read_alignments, read_scores, scores_url
 from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Request, join
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import Work, begin, identity
 from pipelines.embed.embed_settings import EmbedSettings, default_encoder
-from pipelines.embed.shard_embedder import load_encoder
+from pipelines.embed.loaded_encoders import load_encoder
 from pipelines.embed.vector_stage import embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
@@ -36,7 +37,7 @@ from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.word_texts import find_words
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, require_reachable, run
+from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run
 
 VERSION = "1"  # to be raised with every change of the code that changes alignments
 _NAMES = "source", "target"
@@ -62,7 +63,8 @@ def align_on_runner(
     encoder_url = settings.encoder or default_encoder()
     given = [url for side in (settings.source, settings.target) for url in side.inputs]
     require_reachable(runner, [*given, encoder_url, work])
-    encoder = load_encoder(encoder_url, settings.device, settings.threads, runner)
+    device = "cpu" if is_cluster(runner) else settings.device
+    encoder = load_encoder(encoder_url, device, settings.threads)
     sides = _embedded(settings, work, encoder_url, encoder, runner, report)
     report("align")
     begun = begin(join(work, "alignment"), _request(settings, sides, join(work, "alignment"), encoder))
@@ -144,8 +146,8 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
     """Candidates by the mutual edges of the graph of sentences, summed by document pair."""
     graph = build_graph(
         GraphSettings(
-            source=[sides.vectors[0].url],
-            target=[sides.vectors[1].url],
+            source=SideFolders(corpus=sides.vectors[0].url),
+            target=SideFolders(corpus=sides.vectors[1].url),
             out=join(work, "graph"),
             search="auto",
             device=settings.device,
@@ -157,8 +159,8 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
     edges = mine(
         MineSettings(
             graph=graph.url,
-            source=[sides.sentences[0].url],
-            target=[sides.sentences[1].url],
+            source=SideFolders(corpus=sides.sentences[0].url),
+            target=SideFolders(corpus=sides.sentences[1].url),
             out=join(work, "edges"),
             retrieval=Retrieval.intersect,
             filters=FilterSettings.none(),

@@ -14,7 +14,7 @@ from mining.alignment_words import WordProjection
 from pipelines.align.document_groups import DocumentPiece, Extents, SideShard, read_pieces, wanted
 from pipelines.align.group_work import PairAligner, align_group, bimax_group
 from pipelines.datasets.work import Work
-from pipelines.embed.shard_embedder import load_encoder
+from pipelines.embed.loaded_encoders import load_encoder
 
 
 class JoinDocuments(beam.PTransform):

@@ -11,13 +11,12 @@ import sys
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from encoder.inference import Encoder
 from mining.errors import InputError
 from pipelines.commands.derived import put, validated
 from pipelines.commands.mine import OPTIONS
 from pipelines.commands.options import chosen_filters
 from pipelines.datasets.manifest import join
-from pipelines.embed.shard_embedder import facts_of
+from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
 from pipelines.mine.mine_settings import JobSettings
@@ -52,7 +51,7 @@ def split_arguments(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
 def build(parameters: dict[str, str], options: PipelineOptions) -> beam.Pipeline:
     """The pipeline from text to files of pairs."""
     settings = job_settings(parameters)
-    facts = facts_of(Encoder.load(settings.encoder, device="cpu", trust_remote_code=settings.trust_remote_code))
+    facts = describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
     hint = parameters.get("accelerator") or DataflowSettings().accelerator
     out = _required(parameters, "out")
     languages = settings.source.read.lang, settings.target.read.lang

@@ -37,7 +37,7 @@ def command(
     require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [source, target, out])
-    chosen |= {"source": [source], "target": [target], "out": out, "accelerator": accelerator_of(where)}
+    chosen |= {"source.corpus": source, "target.corpus": target, "out": out, "accelerator": accelerator_of(where)}
     settings = validated(GraphSettings, OPTIONS, settings_tree(chosen), "graph")
     graph = build_graph(settings, where, quiet=False)
     measures = [(name.replace("_", " "), f"{value:.4f}") for name, value in graph.manifest.measures.items()]

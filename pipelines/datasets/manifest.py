@@ -124,7 +124,7 @@ def upgraded(tree: dict[str, Any]) -> dict[str, Any]:
     count = len(request["inputs"])
     # Datasets of a side: a corpus, and the probes where there were any; pairs have the graph too, and perhaps gold.
     of_side = count // 2 if request["kind"] == "graph" else 2 if count > 4 else 1
-    sides = [*side_roles(SOURCE, of_side), *side_roles(TARGET, of_side)]
+    sides = [role for side in (SOURCE, TARGET) for role in (side, probes_of(side))[:of_side]]
     roles = {
         "sentences": [TEXT] * count,
         "vectors": [SENTENCES],
@@ -179,12 +179,8 @@ class Dataset:
         return found_from(self.url, given.name)
 
 
-def side_roles(side: str, count: int) -> list[str]:
-    """The roles of the datasets that make a side: the corpus, and the probes behind it."""
-    return [side, *[probes_of(side)] * (count - 1)]
-
-
 def probes_of(side: str) -> str:
+    """The role of the probes behind the corpus of a side."""
     return f"{side} probes"
 
 

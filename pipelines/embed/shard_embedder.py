@@ -15,15 +15,14 @@ from encoder.inference import Encoder
 from encoder.models import Bag
 from encoder.text import TextEncoder
 from mining.errors import InputError
-from mining.threads import core_count
 from pipelines.datasets.dead_letters import DeadLetter, read_dead_letters, write_dead_letters
 from pipelines.datasets.manifest import Shard, fingerprint, join
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.work import Work, is_complete
 from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.loaded_encoders import load_encoder
 from pipelines.embed.sentence_vectors import EmbeddedRows, embed_table, require_few_dead
 from pipelines.embed.vector_shards import EncoderIdentity, write_vector_shard
-from pipelines.runners.runner import Runner, is_cluster
 
 NAMESPACE = "twinlode.embed"
 
@@ -106,23 +105,14 @@ def _counts(embedded: EmbeddedRows, encoder: Encoder) -> dict[str, int]:
     return counts | {"padding_tokens": padded - tokens, "padding_percent": percent}
 
 
-def load_encoder(
-    path: str,
-    device: str,
-    threads: int | None,
-    runner: Runner | None = None,
-    *,
-    trust_remote_code: bool = False,
-) -> Encoder:
-    """The encoder to embed with; where the runner's machines do that, one to look at, which needs no device."""
-    return Encoder.load(
-        path, "cpu" if is_cluster(runner) else device, threads or core_count(), trust_remote_code=trust_remote_code
-    )
-
-
-def encoder_of(settings: EmbedSettings, runner: Runner | None = None) -> Encoder:
+def encoder_of(settings: EmbedSettings) -> Encoder:
     trust = settings.trust_remote_code
-    return load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
+    return load_encoder(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+
+
+def describe_encoder(path: str, *, trust_remote_code: bool = False) -> EncoderIdentity:
+    """Load the encoder to see that it is whole and what it makes, and keep no more of it than that."""
+    return facts_of(Encoder.load(path, device="cpu", trust_remote_code=trust_remote_code))
 
 
 def facts_of(encoder: Encoder) -> EncoderIdentity:

@@ -18,10 +18,17 @@ from pipelines.datasets.manifest import (
 )
 from pipelines.datasets.work import Work, begin
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.shard_embedder import MadeShard, ShardEmbedder, ShardToEmbed, encoder_of, facts_of
+from pipelines.embed.shard_embedder import (
+    MadeShard,
+    ShardEmbedder,
+    ShardToEmbed,
+    describe_encoder,
+    encoder_of,
+    facts_of,
+)
 from pipelines.embed.vector_shards import EncoderIdentity, vectors_request
 from pipelines.runners.progress import Phase, Watch, finished_files
-from pipelines.runners.runner import Runner, RunnerSettings, run
+from pipelines.runners.runner import Runner, RunnerSettings, is_cluster, run
 
 VECTORS, DEAD = "vectors", "dead"
 
@@ -77,14 +84,22 @@ class EmbedOutputs(NamedTuple):
 
 
 def embed(
-    settings: EmbedSettings, runner: Runner | None = None, *, encoder: Encoder | None = None, quiet: bool = True
+    settings: EmbedSettings,
+    runner: Runner | None = None,
+    *,
+    encoder: Encoder | None = None,
+    facts: EncoderIdentity | None = None,
+    quiet: bool = True,
 ) -> Dataset:
     """Make the vectors dataset `settings.out`, or continue to, or find it complete.
 
-    `encoder` is that of the settings where the caller has it in memory.
+    `encoder` is that of the settings where the caller has it in memory, `facts` what it knows of it.
     """
-    encoder = encoder or encoder_of(settings, runner)
-    facts = facts_of(encoder)
+    if facts is None and is_cluster(runner):
+        facts = describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
+    elif facts is None:
+        encoder = encoder or encoder_of(settings)
+        facts = facts_of(encoder)
     work = start(settings, facts)
     if isinstance(work, Dataset):
         return work
@@ -100,9 +115,11 @@ def embed(
     return open_dataset(settings.out, "vectors")
 
 
-def _embed_here(settings: EmbedSettings, facts: EncoderIdentity, encoder: Encoder, sentences: list[Shard]) -> None:
+def _embed_here(
+    settings: EmbedSettings, facts: EncoderIdentity, encoder: Encoder | None, sentences: list[Shard]
+) -> None:
     """What `Embed` does, in this process."""
-    embedder = ShardEmbedder(settings, facts, encoder)
+    embedder = ShardEmbedder(settings, facts, encoder or encoder_of(settings))
     made = [embedder.make(item) for item in _pending(sentences, settings, facts)]
     _complete([done.shard for done in made if done is not None], settings, facts)
 
@@ -116,11 +133,6 @@ class EmbedAll(beam.PTransform):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
         return (pbegin | "Shards" >> beam.Create(self.shards) | "Embed" >> self.transform).vectors
-
-
-def describe_encoder(path: str) -> EncoderIdentity:
-    """Load the encoder once to see that it is whole and what it makes."""
-    return facts_of(Encoder.load(path, device="cpu"))
 
 
 def start(settings: EmbedSettings, facts: EncoderIdentity) -> Work | Dataset:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
 
+from pipelines.datasets.side_folders import SideFolders
+
 Search = Literal["exact", "partitioned", "approximate", "auto"]
 SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
@@ -24,12 +26,12 @@ MemorySize = Annotated[ByteSize, AfterValidator(_enough)]
 
 
 class GraphSettings(BaseModel):
-    """Which vectors of each side and how many neighbours; several datasets of a side (corpus, probes) make one side."""
+    """Which vectors of each side and how many neighbours."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: list[str] = Field(min_length=1, description="folders of vectors datasets whose ids do not overlap")
-    target: list[str] = Field(min_length=1)
+    source: SideFolders = Field(description="vectors of the source side")
+    target: SideFolders = Field(description="vectors of the target side")
     out: str = Field(description="the folder of the graph dataset")
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
     search: Search = Field(default="exact", description=SEARCH)

@@ -24,8 +24,8 @@ from pipelines.datasets.manifest import (
     fingerprint,
     open_dataset,
     read_model,
-    side_roles,
 )
+from pipelines.datasets.side_datasets import open_side
 from pipelines.datasets.work import Work, begin
 from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_shards import (
@@ -110,13 +110,10 @@ def start(settings: GraphSettings) -> Work | Dataset:
 
 
 def graph_request(settings: GraphSettings) -> Request:
-    sides = {side: [open_dataset(url, "vectors") for url in urls] for side, urls in _sides(settings)}
-    _require_alike([*sides[SOURCE], *sides[TARGET]])
-    inputs = [
-        dataset.as_input(role, settings.out)
-        for side, datasets in sides.items()
-        for role, dataset in zip(side_roles(side, len(datasets)), datasets, strict=True)
-    ]
+    source, target = (open_side(folders, "vectors") for folders in (settings.source, settings.target))
+    given = source.by_role(SOURCE) | target.by_role(TARGET)
+    _require_alike([*given.values()])
+    inputs = [dataset.as_input(role, settings.out) for role, dataset in given.items()]
     search = with_search(settings).search
     configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
     if search == "exact":
@@ -124,7 +121,7 @@ def graph_request(settings: GraphSettings) -> Request:
     if search == "partitioned":
         configuration |= {"copies": settings.copies}
         if settings.codebook is not None:
-            configuration |= {"codebook": _codebook_hash(settings, sides[SOURCE][0])}
+            configuration |= {"codebook": _codebook_hash(settings, source.corpus)}
     else:
         configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
@@ -148,12 +145,8 @@ def with_search(settings: GraphSettings) -> GraphSettings:
     """The settings with the search that `auto` stands for."""
     if settings.search != "auto":
         return settings
-    rows = (sum(open_dataset(url, "vectors").rows for url in urls) for _, urls in _sides(settings))
+    rows = (open_side(folders, "vectors").rows for folders in (settings.source, settings.target))
     return settings.model_copy(update={"search": fitting_search(*rows)})
-
-
-def _sides(settings: GraphSettings) -> list[tuple[str, list[str]]]:
-    return [(SOURCE, settings.source), (TARGET, settings.target)]
 
 
 def _require_alike(vectors: list[Dataset]) -> None:
@@ -172,11 +165,11 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     work = start(settings)
     if isinstance(work, Dataset):
         return GridPlan(Work(work.url, work.manifest.request), (), (), 1, "")
-    source, target = (vector_shards(urls) for _, urls in _sides(settings))
-    about = open_dataset(settings.source[0], "vectors").manifest.request.configuration
+    source, target = (open_side(folders, "vectors") for folders in (settings.source, settings.target))
+    about = source.corpus.manifest.request.configuration
     dim = about["dim"]
     assert isinstance(dim, int)
-    return GridPlan(work, source, target, dim, str(about["encoder"]))
+    return GridPlan(work, vector_shards(source), vector_shards(target), dim, str(about["encoder"]))
 
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
-from pipelines.datasets.manifest import Shard, open_dataset
+from pipelines.datasets.manifest import Shard
+from pipelines.datasets.side_datasets import open_side
 from pipelines.datasets.work import is_complete
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_shards import MergedShard
@@ -37,7 +38,7 @@ class Graph(beam.PTransform):
 
         source = english | "English" >> Embed(...)
         target = german | "German" >> Embed(...)
-        settings = GraphSettings(source=["work/en-vectors"], target=["work/de-vectors"], out="work/graph")
+        settings = GraphSettings(source="work/en-vectors", target="work/de-vectors", out="work/graph")
         graph = (source.vectors, target.vectors) | Graph(settings)
 
     The vectors are read from the settings' folders: the two collections say when these are complete. Every finished
@@ -136,8 +137,8 @@ class GraphOfAll(beam.PTransform):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
         sides = [
-            pbegin | name >> beam.Create([shard for url in urls for shard in open_dataset(url, "vectors").shards])
-            for name, urls in (("Source", self.settings.source), ("Target", self.settings.target))
+            pbegin | name >> beam.Create(open_side(folders, "vectors").shards)
+            for name, folders in (("Source", self.settings.source), ("Target", self.settings.target))
         ]
         return tuple(sides) | "Graph" >> Graph(self.settings)
 

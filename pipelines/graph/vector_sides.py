@@ -10,7 +10,7 @@ import numpy as np
 
 from mining.vectors import Vectors, joined_vectors, open_vectors
 from pipelines.datasets.contents import check_file
-from pipelines.datasets.manifest import open_dataset
+from pipelines.datasets.side_datasets import SideDatasets
 
 SAMPLE = 1000  # rows of each side, over all its shards
 
@@ -28,10 +28,9 @@ class VectorShard(NamedTuple):
     sample: int
 
 
-def vector_shards(urls: Sequence[str]) -> tuple[VectorShard, ...]:
+def vector_shards(side: SideDatasets) -> tuple[VectorShard, ...]:
     """All shards of a side, numbered."""
-    datasets = [open_dataset(url, "vectors") for url in urls]
-    found = [(dataset.place(shard), shard.rows, shard.checksum) for dataset in datasets for shard in dataset.shards]
+    found = [(dataset.place(shard), shard.rows, shard.checksum) for dataset in side.all for shard in dataset.shards]
     sample = -(-SAMPLE // max(len(found), 1))
     return tuple(VectorShard(number, *shard, sample) for number, shard in enumerate(found))
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from mining.errors import UnreachablePrecision
 from pipelines.datasets.manifest import Dataset, join
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.shard_embedder import load_encoder
-from pipelines.embed.vector_stage import describe_encoder, embed
+from pipelines.embed.loaded_encoders import load_encoder
+from pipelines.embed.shard_embedder import describe_encoder, facts_of
+from pipelines.embed.vector_stage import embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.loop.loop_settings import LoopSettings
@@ -19,9 +21,10 @@ from pipelines.mine.mine_settings import MineSettings, RescoreSettings, Threshol
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import rescoring_by
+from pipelines.prepare.pieces import has_subwords
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of
+from pipelines.runners.runner import Runner, accelerator_of, is_cluster
 
 Report = Callable[[str], None]  # told the name of each stage
 
@@ -52,7 +55,7 @@ def prepare_text(
     settings: LoopSettings, base: str, seed: Path, encoder: str, runner: Runner | None, report: Report
 ) -> Text:
     """Prepare each language with the subwords of `encoder`, which all rounds share, and the probes of each pair."""
-    subwords = encoder if describe_encoder(encoder).text else None
+    subwords = encoder if has_subwords(encoder) else None
     languages = {}
     for lang in settings.languages:
         report(f"prepare {lang}")
@@ -87,7 +90,8 @@ def mine_round(
 ) -> dict[str, MinedCorpora]:
     """Mine every language pair with `encoder` into the folder `base` of a round."""
 
-    loaded = load_encoder(encoder, settings.device, settings.threads, runner)
+    loaded = None if is_cluster(runner) else load_encoder(encoder, settings.device, settings.threads)
+    facts = describe_encoder(encoder) if loaded is None else facts_of(loaded)
 
     def embedded(sentences: Dataset) -> str:
         name = sentences.url.rsplit("/", 1)[-1]
@@ -101,16 +105,19 @@ def mine_round(
             threads=settings.threads,
             accelerator=accelerator_of(runner),
         )
-        return embed(request, runner, encoder=loaded).url
+        return embed(request, runner, encoder=loaded, facts=facts).url
 
     vectors = {lang: embedded(sentences) for lang, sentences in text.languages.items()}
     mined = {}
     for pair in settings.pairs:
         source, target = pair.split("-")
         probes = text.probes[pair]
-        sides = [vectors[source], embedded(probes.source)], [vectors[target], embedded(probes.target)]
+        sides = (
+            SideFolders(corpus=vectors[source], probes=embedded(probes.source)),
+            SideFolders(corpus=vectors[target], probes=embedded(probes.target)),
+        )
         report(f"graph {pair}")
-        graph = build_graph(_graph_settings(settings, join(base, "graph", pair), sides, runner), runner)
+        graph = build_graph(_graph_settings(settings, join(base, "graph", pair), *sides, runner), runner)
         report(f"mine {pair}")
         out = join(base, "pairs", pair)
         mined[pair] = _mine(settings, text, pair, graph, encoder, out, precision, runner)
@@ -118,11 +125,11 @@ def mine_round(
 
 
 def _graph_settings(
-    settings: LoopSettings, out: str, sides: tuple[list[str], list[str]], runner: Runner | None
+    settings: LoopSettings, out: str, source: SideFolders, target: SideFolders, runner: Runner | None
 ) -> GraphSettings:
     return GraphSettings(
-        source=sides[0],
-        target=sides[1],
+        source=source,
+        target=target,
         out=out,
         k=settings.mining.k,
         search=settings.mining.search,
@@ -147,8 +154,8 @@ def _mine(
     probes = text.probes[pair]
     request = MineSettings(
         graph=graph.url,
-        source=[text.languages[source].url, probes.source.url],
-        target=[text.languages[target].url, probes.target.url],
+        source=SideFolders(corpus=text.languages[source].url, probes=probes.source.url),
+        target=SideFolders(corpus=text.languages[target].url, probes=probes.target.url),
         out=out,
         margin=settings.mining.margin,
         retrieval=settings.mining.retrieval,

@@ -10,9 +10,10 @@ import pyarrow as pa
 from mining.errors import InputError
 from mining.margin import Margin
 from mining.retrieval import candidates
-from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset, open_dataset, side_roles
-from pipelines.mine.edges import Sides, as_edges, whole_graph
-from pipelines.mine.mine_plan import DIRECTION, graph_shards
+from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset, open_dataset
+from pipelines.datasets.side_datasets import side_of
+from pipelines.mine.edges import as_edges, whole_graph
+from pipelines.mine.mine_plan import graph_sides
 from pipelines.mine.spool import Spool
 from pipelines.mine.text_join import (
     OutputPart,
@@ -37,12 +38,10 @@ def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[p
     if graph.rows * k * _CANDIDATE_BYTES > memory:
         needed = -(-graph.rows * k * _CANDIDATE_BYTES >> 20)
         raise InputError(f"the candidates of {graph.rows:,} sentences take {needed}MiB; raise --memory to that")
-    sentences = {side: _sentences(pairs, side) for side in (SOURCE, TARGET)}
-    shards = Sides(*(graph_shards(graph, DIRECTION[side], tuple(found)) for side, found in sentences.items()))
-    found = candidates(whole_graph(shards), margin)
-    corpora = sentences[SOURCE][0], sentences[TARGET][0]
-    edges = as_edges(found.take((found.source < corpora[0].rows) & (found.target < corpora[1].rows)))  # no probes
-    yield from _with_texts(edges, text_shards(corpora[0]), text_shards(corpora[1]))
+    source, target = (side_of(pairs, side, "sentences") for side in (SOURCE, TARGET))
+    found = candidates(whole_graph(graph_sides(graph, source, target)), margin)
+    of_corpora = (found.source < source.corpus.rows) & (found.target < target.corpus.rows)  # no probes
+    yield from _with_texts(as_edges(found.take(of_corpora)), text_shards(source.corpus), text_shards(target.corpus))
 
 
 def _with_texts(edges: np.ndarray, source: TextShards, target: TextShards) -> Iterator[pa.Table]:
@@ -56,10 +55,3 @@ def _with_texts(edges: np.ndarray, source: TextShards, target: TextShards) -> It
                 batches.add(fetch_texts(side, texts.of_key(key), asked, _BATCH))
         for number, parts in batches.groups():
             yield assemble([whole.within(number * _BATCH, (number + 1) * _BATCH), *parts])
-
-
-def _sentences(pairs: Dataset, side: str) -> list[Dataset]:
-    """The corpus of a side, and its probes."""
-    roles = dict.fromkeys(side_roles(side, 2))
-    given = [entry for role in roles for entry in pairs.manifest.request.given(role)]
-    return [open_dataset(pairs.input_url(entry), "sentences") for entry in given]

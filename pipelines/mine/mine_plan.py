@@ -13,32 +13,31 @@ from pipelines.datasets.manifest import (
     TARGET,
     Dataset,
     Request,
-    Shard,
     check_input,
     file_input,
     open_dataset,
-    side_roles,
 )
+from pipelines.datasets.side_datasets import SideDatasets, open_side
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, Sides
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.text_join import TextShards, text_shards
 
 VERSION = "3"  # to be raised with every change of the code that changes pairs
-DIRECTION: dict[str, Direction] = {SOURCE: "forward", TARGET: "backward"}
 
 
 @dataclass(frozen=True)
 class Corpora:
-    """The datasets of a mine; of each side the corpus, and the probes where there are any."""
+    """The datasets of a mine."""
 
     graph: Dataset
-    source: tuple[Dataset, ...]
-    target: tuple[Dataset, ...]
+    source: SideDatasets
+    target: SideDatasets
 
     @property
-    def sides(self) -> list[tuple[str, tuple[Dataset, ...]]]:
-        return [(SOURCE, self.source), (TARGET, self.target)]
+    def sentences(self) -> dict[str, Dataset]:
+        """By role."""
+        return self.source.by_role(SOURCE) | self.target.by_role(TARGET)
 
 
 @dataclass(frozen=True)
@@ -70,30 +69,23 @@ class MinePlan:
 def open_corpora(settings: MineSettings) -> Corpora:
     """The datasets of the settings; a graph of other sentences is refused."""
     graph = open_dataset(settings.graph, "graph")
-    found = Corpora(
-        graph,
-        tuple(open_dataset(url, "sentences") for url in settings.source),
-        tuple(open_dataset(url, "sentences") for url in settings.target),
-    )
-    for side, sentences in found.sides:
-        roles = side_roles(side, len(sentences))
-        given = [entry for entry in graph.manifest.request.inputs if entry.role in side_roles(side, 2)]
-        if [entry.role for entry in given] != roles:
-            raise InputError(
-                f"{graph.url} was made of {len(given)} datasets of the {side}, but {len(roles)} of sentences are given"
-            )
-        for entry, dataset in zip(given, sentences, strict=True):
-            vectors = open_dataset(graph.input_url(entry), "vectors")
-            check_input(graph, vectors)
-            check_input(vectors, dataset)
+    found = Corpora(graph, open_side(settings.source, "sentences"), open_side(settings.target, "sentences"))
+    made_of = {entry.role: entry for entry in graph.manifest.request.inputs}
+    sentences = found.sentences
+    if made_of.keys() != sentences.keys():
+        raise InputError(
+            f"{graph.url} is a graph of {', '.join(made_of)}; sentences are given of {', '.join(sentences)}"
+        )
+    for role, dataset in sentences.items():
+        vectors = open_dataset(graph.input_url(made_of[role]), "vectors")
+        check_input(graph, vectors)
+        check_input(vectors, dataset)
     return found
 
 
 def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
-    inputs = [corpora.graph.as_input(GRAPH, settings.out)]
-    for side, datasets in corpora.sides:
-        roles = side_roles(side, len(datasets))
-        inputs += [dataset.as_input(role, settings.out) for role, dataset in zip(roles, datasets, strict=True)]
+    given = {GRAPH: corpora.graph} | corpora.sentences
+    inputs = [dataset.as_input(role, settings.out) for role, dataset in given.items()]
     if settings.threshold.gold is not None:
         inputs.append(file_input(settings.threshold.gold, GOLD))
     configuration = settings.model_dump(
@@ -128,18 +120,22 @@ def make_plan(settings: MineSettings) -> MinePlan:
         settings,
         Work(work.url, work.manifest.request) if isinstance(work, Dataset) else work,
         complete,
-        Sides(*(graph_shards(corpora.graph, DIRECTION[side], datasets) for side, datasets in corpora.sides)),
-        text_shards(corpora.source[0]),
-        text_shards(corpora.target[0]),
-        (_language(corpora.source[0]), _language(corpora.target[0])),
+        graph_sides(corpora.graph, corpora.source, corpora.target),
+        text_shards(corpora.source.corpus),
+        text_shards(corpora.target.corpus),
+        (_language(corpora.source.corpus), _language(corpora.target.corpus)),
     )
 
 
-def graph_shards(graph: Dataset, direction: Direction, sentences: tuple[Dataset, ...]) -> list[GraphShard]:
+def graph_sides(graph: Dataset, source: SideDatasets, target: SideDatasets) -> Sides:
+    """The shards of a graph of these sentences."""
+    return Sides(_graph_shards(graph, "forward", source), _graph_shards(graph, "backward", target))
+
+
+def _graph_shards(graph: Dataset, direction: Direction, sentences: SideDatasets) -> list[GraphShard]:
     """The shards of a direction with the ids that each covers, known from the sentences."""
-    covered: list[Shard] = [shard for dataset in sentences for shard in dataset.shards]
     first, found = 0, []
-    for number, (shard, of_text) in enumerate(zip(graph.shards_of(direction), covered, strict=True)):
+    for number, (shard, of_text) in enumerate(zip(graph.shards_of(direction), sentences.shards, strict=True)):
         end = first + of_text.rows
         found.append(GraphShard(direction, number, graph.place(shard), shard.checksum, first, end))
         first = end

@@ -12,6 +12,7 @@ from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import default_encoder
 from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
@@ -75,8 +76,8 @@ class MineSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graph: str = Field(description="the folder of a graph dataset")
-    source: list[str] = Field(min_length=1, max_length=2, description="sentences of the source side: corpus, probes")
-    target: list[str] = Field(min_length=1, max_length=2, description="sentences of the target side: corpus, probes")
+    source: SideFolders = Field(description="sentences of the source side")
+    target: SideFolders = Field(description="sentences of the target side")
     out: str = Field(description="the folder of the pairs dataset")
     margin: Margin = Margin.ratio
     retrieval: Retrieval = Retrieval.max
@@ -90,7 +91,7 @@ class MineSettings(BaseModel):
     @model_validator(mode="after")
     def _probes(self) -> MineSettings:
         needed = self.threshold.precision is not None and self.threshold.in_doubt == "refuse"
-        if needed and len(self.source) + len(self.target) < 4:
+        if needed and None in (self.source.probes, self.target.probes):
             raise ValueError("a target precision needs probe pairs on both sides to calibrate the threshold with")
         if self.rescore is not None and self.retrieval != Retrieval.max:
             raise ValueError("candidates that are scored again are matched one to one: retrieval must be max")

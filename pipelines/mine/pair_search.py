@@ -6,10 +6,10 @@ The graph and the pairs of other settings lie beside the first ones: choosing ag
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipelines.datasets.manifest import Dataset, join
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import place_for
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, graph_request
@@ -31,12 +31,28 @@ class JobResult(NamedTuple):
     pairs: Dataset
 
 
-@dataclass(kw_only=True)
-class SideData:
-    """One side of a mine: the corpus and the probes behind it, as sentences and as vectors."""
+class EmbeddedText(NamedTuple):
+    """Sentences with their vectors."""
 
-    sentences: list[Dataset] = field(default_factory=list)
-    vectors: list[Dataset] = field(default_factory=list)
+    sentences: Dataset
+    vectors: Dataset
+
+
+class SideData(NamedTuple):
+    """One side of a mine: the corpus, and the probes behind it where there are any."""
+
+    corpus: EmbeddedText
+    probes: EmbeddedText | None = None
+
+    @property
+    def sentences(self) -> SideFolders:
+        probes = None if self.probes is None else self.probes.sentences.url
+        return SideFolders(corpus=self.corpus.sentences.url, probes=probes)
+
+    @property
+    def vectors(self) -> SideFolders:
+        probes = None if self.probes is None else self.probes.vectors.url
+        return SideFolders(corpus=self.corpus.vectors.url, probes=probes)
 
 
 def search_pairs(
@@ -51,19 +67,18 @@ def search_pairs(
 ) -> JobResult:
     """Build the graph of two sides and mine it; `rescoring` tells how candidates of the graph are scored again."""
     report("graph")
-    vectors = [[dataset.url for dataset in side.vectors] for side in (source, target)]
-    wanted = graph_settings(settings, vectors[0], vectors[1], accelerator_of(runner))
+    wanted = graph_settings(settings, source.vectors, target.vectors, accelerator_of(runner))
     wanted = wanted.model_copy(update={"out": place_for(wanted.out, graph_request(wanted))})
     graph = build_graph(wanted, runner, quiet=quiet)
     report("mine")
-    sentences = [[dataset.url for dataset in side.sentences] for side in (source, target)]
-    asked = mine_settings(settings, graph.url, sentences[0], sentences[1], rescoring(graph))
+    asked = mine_settings(settings, graph.url, source.sentences, target.sentences, rescoring(graph))
     asked = asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})
-    return JobResult(source.sentences[0], target.sentences[0], graph, mine(asked, runner, quiet=quiet))
+    corpora = source.corpus.sentences, target.corpus.sentences
+    return JobResult(*corpora, graph, mine(asked, runner, quiet=quiet))
 
 
 def graph_settings(
-    settings: PairSearchSettings, source: list[str], target: list[str], accelerator: str | None
+    settings: PairSearchSettings, source: SideFolders, target: SideFolders, accelerator: str | None
 ) -> GraphSettings:
     """The graph of the vectors of each side, in its folder of the work folder."""
     return GraphSettings(
@@ -76,7 +91,11 @@ def graph_settings(
 
 
 def mine_settings(
-    settings: PairSearchSettings, graph: str, source: list[str], target: list[str], rescore: RescoreSettings | None
+    settings: PairSearchSettings,
+    graph: str,
+    source: SideFolders,
+    target: SideFolders,
+    rescore: RescoreSettings | None,
 ) -> MineSettings:
     """The pairs of a graph of these sentences, in their folder of the work folder."""
     shares = memory_shares(settings.memory)

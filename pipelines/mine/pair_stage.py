@@ -179,7 +179,7 @@ def gold_of(plan: MinePlan) -> np.ndarray:
     settings = plan.settings
     gold = settings.threshold.gold
     done = plan.complete or read_model(selection_url(plan.work), Selected) is not None
-    return NO_GOLD if gold is None or done else gold_ids(gold, settings.source[0], settings.target[0])
+    return NO_GOLD if gold is None or done else gold_ids(gold, settings.source.corpus, settings.target.corpus)
 
 
 def survey(number: int, plan: MinePlan, gold: np.ndarray) -> tuple[int, Matched]:

@@ -45,7 +45,7 @@ class Mine(beam.PTransform):
 
     Example::
 
-        settings = MineSettings(graph="work/graph", source=["work/en"], target=["work/de"], out="work/pairs")
+        settings = MineSettings(graph="work/graph", source="work/en", target="work/de", out="work/pairs")
         pairs = graph_shards | Mine(settings)
 
     With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the graph is there,

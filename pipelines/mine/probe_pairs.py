@@ -12,8 +12,10 @@ from encoder.normalize import normalize
 from mining.errors import InputError
 from mining.files import iterate_lines
 from mining.probes import ProbeRows, distinct, plan_probes, probe_rows
-from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Input, Request, Shard, file_input, open_dataset
+from pipelines.datasets.manifest import CORPUS, SEED, Counters, Dataset, Input, Request, Shard, file_input
 from pipelines.datasets.sentences import SCHEMA, UNKNOWN_LANGUAGE, constant, read_shard, write_shard
+from pipelines.datasets.side_datasets import open_side
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import begin, new_name, place_for
 from pipelines.prepare.parts import CLEANING
 
@@ -86,12 +88,13 @@ class StoredPlan(NamedTuple):
     probes: tuple[int, int]  # of these rows
 
 
-def read_plan(source: list[str], target: list[str]) -> StoredPlan:
-    """The plan that `add_probes` stored, from the sentences of each side: corpus, probes."""
+def read_plan(source: SideFolders, target: SideFolders) -> StoredPlan:
+    """The plan that `add_probes` stored, from the sentences of each side."""
     sizes, lines = [], []
-    for urls in (source, target):
-        corpus, probes = (open_dataset(url, "sentences") for url in urls)
-        sizes.append(corpus.rows)
+    for side in (open_side(folders, "sentences") for folders in (source, target)):
+        probes = side.probes
+        assert probes is not None, "a plan is that of probes"
+        sizes.append(side.corpus.rows)
         tables = [read_shard(probes.shard_url(shard), ["line"]) for shard in probes.shards]
         lines.append(np.concatenate([table["line"].to_numpy() for table in tables]))
     rows = probe_rows(lines[0], lines[1], sizes[0], sizes[1])

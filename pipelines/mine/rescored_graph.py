@@ -11,13 +11,14 @@ import numpy as np
 import xxhash
 
 from encoder.checkpoint import FINGERPRINT
-from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.paths import exists, open_url
 from mining.retrieval import Retrieval, retrieve
 from mining.scoring.classifier import ABOUT, FOLDER, load_classifier
-from pipelines.datasets.manifest import Dataset, open_dataset
+from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.side_datasets import SideDatasets, open_side
+from pipelines.embed.loaded_encoders import held_encoder
 from pipelines.mine.edges import as_edges, whole_graph, write_array
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.mine_settings import JobSettings, RescoreSettings
@@ -32,10 +33,8 @@ def rescoring(settings: JobSettings, graph: Dataset) -> RescoreSettings | None:
 
     A threshold that was given as a number is a margin, so `auto` leaves margins alone then.
     """
-    if settings.rescore == "off":
+    if not _wants_rescoring(settings):
         return None
-    if settings.rescore == "auto" and settings.threshold.at_least is not None:
-        return None  # it was meant for margins
     found = rescoring_by(settings.encoder, settings.retrieval, graph)
     if isinstance(found, RescoreSettings):
         return found
@@ -44,9 +43,24 @@ def rescoring(settings: JobSettings, graph: Dataset) -> RescoreSettings | None:
     return None
 
 
+def _wants_rescoring(settings: JobSettings) -> bool:
+    if settings.rescore == "auto" and settings.threshold.at_least is not None:
+        return False  # it was meant for margins
+    return settings.rescore != "off"
+
+
+def may_rescore(settings: JobSettings) -> bool:
+    """Whether there will be a use for the encoder when the graph is there, whatever its size."""
+    return _wants_rescoring(settings) and not _unfit(_classifier_of(settings.encoder), settings.encoder)
+
+
+def _classifier_of(encoder: str) -> str:
+    return f"{encoder.rstrip('/')}/{FOLDER}"
+
+
 def rescoring_by(encoder: str, retrieval: Retrieval, graph: Dataset) -> RescoreSettings | str:
     """How the classifier of an encoder scores the candidates of a graph, or why it cannot."""
-    folder = f"{encoder.rstrip('/')}/{FOLDER}"
+    folder = _classifier_of(encoder)
     if reason := _unfit(folder, encoder):
         return reason
     if retrieval != Retrieval.max:
@@ -91,21 +105,18 @@ def rescored_edges(plan: MinePlan) -> np.ndarray:
     if plan.settings.threshold.precision is not None:
         by_margin = retrieve(graph, Retrieval.max, plan.settings.margin)
         write_array(margins_url(plan.work), as_edges(by_margin))
-    source, target = (
-        SideTexts(_texts(urls), lang)
-        for urls, lang in zip((plan.settings.source, plan.settings.target), plan.languages, strict=True)
-    )
+    sides = [open_side(folders, "sentences") for folders in (plan.settings.source, plan.settings.target)]
+    source, target = (SideTexts(_texts(side), lang) for side, lang in zip(sides, plan.languages, strict=True))
     classifier = load_classifier(settings.classifier)
-    found = rescored_candidates(graph, source, target, Encoder.load(settings.encoder), classifier)
-    ends = [open_dataset(urls[0], "sentences").rows for urls in (plan.settings.source, plan.settings.target)]
+    found = rescored_candidates(graph, source, target, held_encoder(settings.encoder), classifier)
+    ends = [side.corpus.rows for side in sides]
     return as_edges(found.take((found.source < ends[0]) & (found.target < ends[1])))
 
 
-def _texts(urls: list[str]) -> list[str]:
-    datasets = [open_dataset(url, "sentences") for url in urls]
+def _texts(side: SideDatasets) -> list[str]:
     return [
         text
-        for dataset in datasets
+        for dataset in side.all
         for shard in dataset.shards
         for text in read_shard(dataset.place(shard), ["text"], shard.checksum)["text"].to_pylist()
     ]

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from encoder import default
 from mining.errors import InputError
 from mining.probes import FEWEST_PAIRS, plan_vectors
-from pipelines.datasets.manifest import SEED, Dataset, Input
+from pipelines.datasets.manifest import SEED, Input
 from pipelines.embed.given_vectors import GivenVectors, store_vectors
 from pipelines.embed.vector_shards import EncoderIdentity
+from pipelines.mine.pair_search import EmbeddedText
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
-
-
-class ShippedProbes(NamedTuple):
-    """The probes behind one corpus."""
-
-    sentences: Dataset
-    vectors: Dataset
 
 
 def add_shipped_probes(
     source: ProbeSide, target: ProbeSide, facts: EncoderIdentity, dtype: str
-) -> tuple[ShippedProbes, ShippedProbes]:
+) -> tuple[EmbeddedText, EmbeddedText]:
     """Add the probe vectors of the default encoder for these two languages; another encoder is refused."""
     assert source.lang is not None and target.lang is not None, "the languages of a corpus are known"
     probes = default.probes(source.lang, target.lang, encoder=facts.fingerprint)
@@ -37,5 +29,5 @@ def add_shipped_probes(
     added = []
     for number, (side, rows, stored) in enumerate(zip((source, target), rows_of, vectors, strict=True)):
         sentences = write_probes(origin, side, number, rows, [""] * len(stored))
-        added.append(ShippedProbes(sentences, store_vectors(sentences, GivenVectors(stored, rows), facts, dtype)))
+        added.append(EmbeddedText(sentences, store_vectors(sentences, GivenVectors(stored, rows), facts, dtype)))
     return added[0], added[1]

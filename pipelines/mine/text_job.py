@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+from encoder.inference import Encoder
 from mining.locks import held_folder
-from pipelines.datasets.manifest import join, open_dataset
+from pipelines.datasets.manifest import Dataset, join, open_dataset
 from pipelines.datasets.work import is_complete
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.shard_embedder import facts_of, load_encoder
+from pipelines.embed.loaded_encoders import load_encoder
+from pipelines.embed.shard_embedder import describe_encoder, facts_of
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
-from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
-from pipelines.mine.rescored_graph import rescoring
+from pipelines.mine.rescored_graph import may_rescore, rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run, worker_threads
 
 
-@dataclass
-class _Side(SideData):
-    """One side on its way."""
+class _PreparedSide(NamedTuple):
+    """One side whose sentences are there."""
 
     name: str  # of its folders
-    settings: SideSettings
+    lang: str
+    sentences: Dataset
+
+    def probes_in(self, work: str) -> ProbeSide:
+        return ProbeSide(self.sentences, self.lang, join(work, f"{self.name}-probes"))
 
 
 def mine_corpora(
@@ -41,12 +46,17 @@ def mine_corpora(
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
-    source, target = _Side("src", settings.source), _Side("tgt", settings.target)
     with held_folder(settings.work):
         if runner is not None and is_cluster(runner) and not _is_begun(settings):
             report("prepare, embed, graph and mine, as one job")
             return _mine_as_one_job(settings, runner)
-        _embed_sides(settings, [source, target], runner, quiet, report)
+        trust = settings.trust_remote_code
+        encoder = None
+        if not is_cluster(runner):
+            encoder = load_encoder(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+        source, target = _embed_sides(settings, encoder, runner, quiet, report)
+        if not may_rescore(settings):
+            encoder = None  # else `held_encoder` finds it when candidates are scored
         again = partial(rescoring, settings)
         return search_pairs(settings, source, target, runner, rescoring=again, quiet=quiet, report=report)
 
@@ -59,9 +69,8 @@ def _is_begun(settings: JobSettings) -> bool:
 def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     from pipelines.mine.text_transform import MineText
 
-    trust = settings.trust_remote_code
-    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
-    run(lambda: MineText(settings, facts_of(encoder), accelerator_of(runner)), runner, workers=1)
+    facts = _describe(settings)
+    run(lambda: MineText(settings, facts, accelerator_of(runner)), runner, workers=1)
     work = settings.work
     return JobResult(
         open_dataset(join(work, "src"), "sentences"),
@@ -71,34 +80,47 @@ def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     )
 
 
-def _embed_sides(settings: JobSettings, sides: list[_Side], runner: Runner | None, quiet: bool, report: Report) -> None:
-    """Sentences and vectors of both sides; the encoder is loaded once, and gone again when the graph begins."""
-    trust = settings.trust_remote_code
-    encoder = load_encoder(settings.encoder, settings.device, settings.threads, runner, trust_remote_code=trust)
-    for side in sides:
-        report(f"prepare {side.name}")
-        asked = prepare_settings(settings, side.settings, join(settings.work, side.name), facts_of(encoder))
-        side.sentences.append(prepare(asked, runner, quiet=quiet))
-    source, target = (side.sentences[0] for side in sides)
-    require_memory(settings.memory, settings.k, encoder.dim, source, target, settings.threads)
-    if settings.seed is not None:
-        probes_of = add_probes(settings.seed, *(_probe_side(settings.work, side) for side in sides))
-        for side, probes in zip(sides, probes_of, strict=True):
-            side.sentences.append(probes)
-    for side in sides:
-        for sentences in side.sentences:
-            report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
-            request = embed_settings(settings, sentences.url, accelerator_of(runner))
-            side.vectors.append(embed(request, runner, encoder=encoder, quiet=quiet))
-    if settings.wants_shipped_probes:
-        places = _probe_side(settings.work, sides[0]), _probe_side(settings.work, sides[1])
-        for side, shipped in zip(sides, add_shipped_probes(*places, facts_of(encoder), settings.dtype), strict=True):
-            side.sentences.append(shipped.sentences)
-            side.vectors.append(shipped.vectors)
+def _embed_sides(
+    settings: JobSettings, encoder: Encoder | None, runner: Runner | None, quiet: bool, report: Report
+) -> tuple[SideData, SideData]:
+    """Sentences and vectors of both sides, and probe pairs; `encoder` is None where the runner's workers load it."""
+    facts = _describe(settings) if encoder is None else facts_of(encoder)
+    source = _prepare_side(settings, "src", settings.source, facts, runner, quiet, report)
+    target = _prepare_side(settings, "tgt", settings.target, facts, runner, quiet, report)
+    require_memory(settings.memory, settings.k, facts.dim, source.sentences, target.sentences, settings.threads)
+    places = source.probes_in(settings.work), target.probes_in(settings.work)
+    seed = add_probes(settings.seed, *places) if settings.seed is not None else None
+
+    def embedded(sentences: Dataset) -> EmbeddedText:
+        report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
+        request = embed_settings(settings, sentences.url, accelerator_of(runner))
+        return EmbeddedText(sentences, embed(request, runner, encoder=encoder, facts=facts, quiet=quiet))
+
+    corpora = embedded(source.sentences), embedded(target.sentences)
+    probes: tuple[EmbeddedText | None, EmbeddedText | None] = (None, None)
+    if seed is not None:
+        probes = embedded(seed[0]), embedded(seed[1])
+    elif settings.wants_shipped_probes:
+        probes = add_shipped_probes(*places, facts, settings.dtype)
+    return SideData(corpora[0], probes[0]), SideData(corpora[1], probes[1])
 
 
-def _probe_side(work: str, side: _Side) -> ProbeSide:
-    return ProbeSide(side.sentences[0], side.settings.read.lang, join(work, f"{side.name}-probes"))
+def _describe(settings: JobSettings) -> EncoderIdentity:
+    return describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
+
+
+def _prepare_side(
+    settings: JobSettings,
+    name: str,
+    side: SideSettings,
+    facts: EncoderIdentity,
+    runner: Runner | None,
+    quiet: bool,
+    report: Report,
+) -> _PreparedSide:
+    report(f"prepare {name}")
+    asked = prepare_settings(settings, side, join(settings.work, name), facts)
+    return _PreparedSide(name, side.read.lang, prepare(asked, runner, quiet=quiet))
 
 
 def prepare_settings(settings: JobSettings, side: SideSettings, out: str, facts: EncoderIdentity) -> PrepareSettings:

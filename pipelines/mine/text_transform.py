@@ -8,6 +8,7 @@ from typing import NamedTuple
 import apache_beam as beam
 
 from pipelines.datasets.manifest import Dataset, Shard, join, open_dataset
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import Embed
 from pipelines.graph.graph_transform import Graph
@@ -83,12 +84,13 @@ class _Side(NamedTuple):
         return f"{self.corpus}-probes"
 
     @property
-    def sentences(self) -> list[str]:
-        return [self.corpus, self.probes] if self.job.has_probes else [self.corpus]
+    def sentences(self) -> SideFolders:
+        return SideFolders(corpus=self.corpus, probes=self.probes if self.job.has_probes else None)
 
     @property
-    def vectors(self) -> list[str]:
-        return [f"{url}-vectors" for url in self.sentences]
+    def vectors(self) -> SideFolders:
+        probes = f"{self.probes}-vectors" if self.job.has_probes else None
+        return SideFolders(corpus=f"{self.corpus}-vectors", probes=probes)
 
     def name(self, step: str) -> str:
         return f"{step}{self.short.capitalize()}"

@@ -18,6 +18,7 @@ from mining.score_counts import ScoreCounts
 from mining.threshold import tuned
 from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import ALSO, read_shard
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import Work
 from pipelines.mine.edges import EDGE, read_array
 from pipelines.mine.mine_settings import ThresholdSettings
@@ -94,8 +95,8 @@ def select(
     work: Work,
     matched: Matched,
     gold: np.ndarray,
-    source: list[str],
-    target: list[str],
+    source: SideFolders,
+    target: SideFolders,
     settings: ThresholdSettings,
     *,
     rescored: bool = False,
@@ -107,7 +108,7 @@ def select(
     scores = matched.scores
     if settings.precision is None:
         found = _chosen(matched, gold, settings)
-    elif len(source) == 1:
+    elif source.probes is None:
         found = _without_probes(scores, "there are too few probe pairs of these languages", rescored=rescored)
     else:
         calibration = _calibration(work, matched, source, target, rescored)
@@ -149,7 +150,7 @@ def _chosen(matched: Matched, gold: np.ndarray, settings: ThresholdSettings) -> 
     return _Found(scores.at_least(settings.at_least), {"threshold": settings.at_least})
 
 
-def _calibration(work: Work, matched: Matched, source: list[str], target: list[str], rescored: bool) -> Calibration:
+def _calibration(work: Work, matched: Matched, source: SideFolders, target: SideFolders, rescored: bool) -> Calibration:
     """By the margins; those of re-scored pairs were kept aside, and are transferred to the other scores by rank."""
     plan = read_plan(source, target)
     corpora = plan.n_src - plan.probes[0], plan.n_tgt - plan.probes[1]

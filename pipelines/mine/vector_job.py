@@ -19,7 +19,7 @@ from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.graph.graph_stage import fitting_search
 from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
-from pipelines.mine.pair_search import JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 from pipelines.mine.vector_files import ProbeLines, VectorFile, open_vector_file, plan_seed, store_sentences
 
@@ -73,14 +73,13 @@ def _store(
         mine = probes[number] if probes else None
         out = join(settings.work, name)
         sentences, rows = store_sentences(side, file, out, settings.rows_per_shard, mine, seed)
-        data = SideData(sentences=[sentences])
-        data.vectors.append(store_vectors(sentences, GivenVectors(side.vectors.stored, rows, [file]), facts, dtype))
+        vectors = store_vectors(sentences, GivenVectors(side.vectors.stored, rows, [file]), facts, dtype)
+        known = None
         if mine is not None and seed is not None:
             place = ProbeSide(sentences, side.lang, f"{out}-probes")
             written = write_probes(seed, place, number, mine.pairs, mine.texts)
-            data.sentences.append(written)
-            data.vectors.append(store_vectors(written, mine.vectors, facts, dtype))
-        stored.append(data)
+            known = EmbeddedText(written, store_vectors(written, mine.vectors, facts, dtype))
+        stored.append(SideData(EmbeddedText(sentences, vectors), known))
     return stored
 
 

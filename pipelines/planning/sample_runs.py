@@ -19,6 +19,7 @@ from mining.partitioned import key_graph
 from mining.threads import thread_pool
 from mining.vectors import from_array, open_vectors
 from pipelines.datasets.manifest import Dataset, open_dataset
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.vector_stage import embed
 from pipelines.graph.graph_settings import GraphSettings
@@ -111,13 +112,13 @@ def _run(
             sentences.append(prepare(asked, alone))
         with _measured(stages, "embed"):
             embed(EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder), alone)
-    graph = GraphSettings(
-        source=[f"{url}/src-vectors"], target=[f"{url}/tgt-vectors"], out=f"{url}/graph", k=settings.k
-    )
+    vectors = [SideFolders(corpus=f"{url}/{name}-vectors") for name in ("src", "tgt")]
+    graph = GraphSettings(source=vectors[0], target=vectors[1], out=f"{url}/graph", k=settings.k)
     with _measured(stages, "graph"):
         build_graph(graph, alone)
+    texts_of = [SideFolders(corpus=f"{url}/{name}") for name in ("src", "tgt")]
     chosen = MineSettings(
-        graph=graph.out, source=[f"{url}/src"], target=[f"{url}/tgt"], out=f"{url}/pairs", rows_per_shard=rows
+        graph=graph.out, source=texts_of[0], target=texts_of[1], out=f"{url}/pairs", rows_per_shard=rows
     )
     with _measured(stages, "mine"):
         pairs = mine(chosen, alone)

@@ -10,7 +10,7 @@ from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, TextSettings
 from mining.errors import InputError
-from mining.paths import open_url
+from mining.paths import exists, open_url
 from pipelines.datasets.manifest import SUBWORDS, Input, fingerprint, join
 
 # As encoder.checkpoint names them, which loads torch and so is not for text workers.
@@ -21,6 +21,11 @@ SUBWORD = "sentencepiece.model"
 def load_text_encoder(folder: str, threads: int = 1) -> TextEncoder:
     """The text path of the encoder at a path or URL; the same object again for the same files."""
     return _build(join(folder, CONFIG), _bytes(folder, CONFIG), _bytes(folder, SUBWORD), threads)
+
+
+def has_subwords(folder: str) -> bool:
+    """Whether the encoder of a checkpoint cuts sentences by subwords of its own, and not by a pretrained tokenizer."""
+    return exists(join(folder, SUBWORD))
 
 
 @lru_cache(maxsize=2)

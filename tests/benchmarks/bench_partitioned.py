@@ -93,8 +93,8 @@ def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
 
 def timed(sides: list[str], folder: Path, search: str) -> tuple[float, Dataset]:
     asked = GraphSettings(
-        source=sides[:1],
-        target=sides[1:],
+        source=sides[0],
+        target=sides[1],
         out=str(folder / search),
         k=K,
         search=search,

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from encoder.checkpoint import FINGERPRINT
+from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from pipelines.datasets.manifest import Dataset
+from pipelines.embed import loaded_encoders
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.rescored_graph import rescoring
@@ -47,6 +49,24 @@ def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_
     plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off"))
     (margins,) = pair_batches(plain.pairs)
     assert margins["score"].to_numpy().min() > 0 and plain.pairs.url != result.pairs.url
+
+
+@pytest.mark.parametrize(("rescore", "held"), [("on", True), ("off", False)])
+def test_the_encoder_is_loaded_once_and_kept_only_for_the_classifier(
+    scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rescore: str, held: bool
+) -> None:
+    loads: list[object] = []
+    load = Encoder.load
+    monkeypatch.setattr(Encoder, "load", lambda *given, **more: (loads.append(given), load(*given, **more))[1])
+    at_graph: list[bool] = []
+
+    def report(stage: str) -> None:
+        if stage == "graph":
+            at_graph.append(str(scoring_encoder) in loaded_encoders._HELD)
+
+    mine_corpora(_job(scoring_encoder, tmp_path, rescore=rescore), report=report)
+    assert len(loads) == 1
+    assert at_graph == [held]
 
 
 def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from pipelines.datasets.dead_letters import DeadLetter
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.sentence_vectors import embed_table
-from pipelines.embed.shard_embedder import NAMESPACE, encoder_of
-from pipelines.embed.vector_stage import Embed, EmbedSettings, describe_encoder, embed
+from pipelines.embed.shard_embedder import NAMESPACE, describe_encoder, encoder_of
+from pipelines.embed.vector_stage import Embed, EmbedSettings, embed
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import Prepare, prepare
@@ -113,6 +113,11 @@ def test_missing_encoder_and_missing_sentences_are_sentences(folder: Path, tmp_p
 @pytest.mark.parametrize("trust", [False, True])
 def test_code_of_an_encoder_is_trusted_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, trust: bool) -> None:
     seen = []
-    monkeypatch.setattr(Encoder, "load", lambda path, *given, **options: seen.append((path, options)))
+
+    class Loaded:
+        def __init__(self, path: str, *given: object, **options: object) -> None:
+            seen.append((path, options))
+
+    monkeypatch.setattr(Encoder, "load", Loaded)
     encoder_of(EmbedSettings(sentences="s", encoder="e", out="o", **({"trust_remote_code": True} if trust else {})))
     assert seen == [("e", {"trust_remote_code": trust})]

@@ -27,7 +27,7 @@ def settings(folder: Path | str, rows: tuple[int, int], shards: tuple[int, int],
         write_side(f"{folder}/{name}", side, count)
         for name, side, count in zip(("source", "target"), sides, shards, strict=True)
     ]
-    given = {"source": urls[:1], "target": urls[1:], "out": f"{folder}/graph", "k": K, "threads": 1}
+    given = {"source": urls[0], "target": urls[1], "out": f"{folder}/graph", "k": K, "threads": 1}
     return GraphSettings(**given | changes)  # type: ignore[arg-type]
 
 

@@ -33,7 +33,7 @@ def settings(folder: Path, sides: tuple[np.ndarray, np.ndarray], shards: int = 2
     source, target = (
         write_side(folder / name, side, shards) for name, side in zip(("source", "target"), sides, strict=True)
     )
-    given = {"source": [source], "target": [target], "out": str(folder / "graph"), "k": K, "search": "partitioned"}
+    given = {"source": source, "target": target, "out": str(folder / "graph"), "k": K, "search": "partitioned"}
     return GraphSettings(**given | changes)  # type: ignore[arg-type]
 
 

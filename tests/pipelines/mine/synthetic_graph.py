@@ -36,7 +36,7 @@ def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
             write_neighbours(work.place(name), ids, _neighbours(ids, rows, direction), {})
             made.append(Shard(index=len(made), name=name, rows=len(ids), digest=f"{len(made)}", role=direction))
     graph = work.complete(made, Counters(rows_in=2 * rows, kept=2 * rows))
-    source, target = ([side.url] for side in sides)
+    source, target = (side.url for side in sides)
     out = f"counted://{folder}/pairs"
     return MineSettings(graph=graph.url, source=source, target=target, out=out, filters=FilterSettings.none())
 

@@ -37,8 +37,8 @@ def plan_of(
     sides = Sides(write_side(folder, "forward", FORWARD, ends[0]), write_side(folder, "backward", BACKWARD, ends[1]))
     settings = MineSettings(
         graph="graph",
-        source=["source"],
-        target=["target"],
+        source="source",
+        target="target",
         out=work.url,
         margin=Margin.absolute,
         retrieval=retrieval,

@@ -9,6 +9,7 @@ import pytest
 
 from mining.errors import InputError
 from mining.probes import plan_probes, probe_rows
+from pipelines.datasets.side_folders import SideFolders
 from pipelines.mine.probe_pairs import ProbeSide, add_probes, read_plan, read_seed_pairs
 from tests.pipelines.works import write_sentences
 
@@ -24,7 +25,9 @@ def test_the_plan_is_stored_and_read(tmp_path: Path) -> None:
     source, target = add_probes(
         str(seed), ProbeSide(corpora[0], "de", f"{tmp_path}/p"), ProbeSide(corpora[1], "en", f"{tmp_path}/q")
     )
-    plan = read_plan([corpora[0].url, source.url], [corpora[1].url, target.url])
+    plan = read_plan(
+        SideFolders(corpus=corpora[0].url, probes=source.url), SideFolders(corpus=corpora[1].url, probes=target.url)
+    )
     expected = plan_probes(90)
     drawn = probe_rows(expected.sources(), expected.targets(), 7, 9)
     for ours, theirs in zip(plan.rows, drawn, strict=True):

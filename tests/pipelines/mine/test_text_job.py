@@ -102,7 +102,7 @@ def whole(corpora: Path) -> JobResult:
 
 def settings(result: JobResult, out: Path, **changes: object) -> MineSettings:
     """What `mine` needs after a job."""
-    base = {"graph": result.graph.url, "source": [result.source.url], "target": [result.target.url], "out": str(out)}
+    base = {"graph": result.graph.url, "source": result.source.url, "target": result.target.url, "out": str(out)}
     return MineSettings(**base | {"filters": FilterSettings.none()} | changes)
 
 
@@ -148,9 +148,7 @@ def test_targets_that_repeat_are_counted_over_all_shards(whole: JobResult, tmp_p
 
 def test_approximate_search_says_how_much_it_found(whole: JobResult, tmp_path: Path) -> None:
     vectors = [f"{side.url}-vectors" for side in (whole.source, whole.target)]
-    asked = GraphSettings(
-        source=vectors[:1], target=vectors[1:], out=str(tmp_path / "graph"), k=3, search="approximate"
-    )
+    asked = GraphSettings(source=vectors[0], target=vectors[1], out=str(tmp_path / "graph"), k=3, search="approximate")
     found = build_graph(asked)
     assert whole.graph.manifest.measures == {}
     for side in ("forward", "backward"):
@@ -451,8 +449,8 @@ def test_work_folder_of_another_configuration_says_what_changed(
     with pytest.raises(InputError, match=r"src-vectors holds .*dim: 16 -> 8; encoder: "):
         embed(vectors)
     embed(vectors.model_copy(update={"out": str(tmp_path / "vectors")}))
-    mixed = GraphSettings(source=[f"{whole.target.url}-vectors"], target=[str(tmp_path / "vectors")], out="nowhere")
+    mixed = GraphSettings(source=f"{whole.target.url}-vectors", target=str(tmp_path / "vectors"), out="nowhere")
     with pytest.raises(InputError, match=r"tgt-vectors has dim 16, but .*/vectors has dim 8; embed both the same way"):
         build_graph(mixed)
     with pytest.raises(InputError, match="was made from other sentences"):
-        mine(settings(whole, tmp_path / "pairs", source=[whole.target.url]))
+        mine(settings(whole, tmp_path / "pairs", source=whole.target.url))

@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 from pipelines.datasets.manifest import open_dataset
-from pipelines.embed.vector_stage import describe_encoder
+from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.mine_settings import JobSettings, ThresholdSettings
 from pipelines.mine.text_job import mine_corpora

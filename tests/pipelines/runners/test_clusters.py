@@ -163,11 +163,11 @@ def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_p
     protos["embed"] = pipeline_proto(EmbedAll(Embed(vectors), sentences.shards), DATAFLOW)
     embed(vectors)
     graph = GraphSettings(
-        source=[vectors.out], target=[vectors.out], out="memory://dataflow/graph", accelerator=DATAFLOW.accelerator
+        source=vectors.out, target=vectors.out, out="memory://dataflow/graph", accelerator=DATAFLOW.accelerator
     )
     protos["graph"] = pipeline_proto(GraphOfAll(graph), DATAFLOW)
     made = build_graph(graph)
-    mine = MineSettings(graph=graph.out, source=[sentences.url], target=[sentences.url], out="memory://dataflow/pairs")
+    mine = MineSettings(graph=graph.out, source=sentences.url, target=sentences.url, out="memory://dataflow/pairs")
     protos["mine"] = pipeline_proto(MineAll(Mine(mine), made.shards), DATAFLOW)
     for name, proto in protos.items():
         hinted = {key for key, env in proto.components.environments.items() if env.resource_hints.get(ACCELERATOR)}
