@@ -1,27 +1,16 @@
 """The commands of README and pages, run as they stand in a folder where small files bear the names that they use."""
 
-import gzip
 import shlex
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
-import yaml
-import zstandard
-from typer.testing import CliRunner
 
 from encoder import default
-from encoder.models import TransformerSettings
-from encoder.text import TextSettings
-from pipelines.cli import app
-from pipelines.review.review_session import Session
-from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.demo.wheels import messages
-from tests.pipelines.installed import ENGLISH, GERMAN, install
-from tests.pipelines.loop.corpora import write_world
+from tests.pipelines.installed import install
 from tests.site.pages import blocks, commands, page_names, python
+from tests.site.stand_ins import SHUFFLED, review, run, write_contextual_encoder, write_lines, write_stand_ins
 
 # Those that need a cluster have no command to run here; `make test-flink` does what the one says.
 TUTORIALS = ("mine-two-files", "clean-a-bitext", "align-a-book", "train-for-your-domain", "low-resource")
@@ -38,74 +27,15 @@ QUICKER = {
         "train.batch.pairs=128",
     ],
 }
-KNOWN, TORN = messages("buy", "kaufe"), messages("sell", "verkaufe")
-TRAINING = {
-    "data": {"corpora": [{"path": "known/en-de.tsv"}]},
-    "subword": {"vocabulary": 80, "character_coverage": 1.0},
-    "model": {"kind": "bag", "dim": 32},
-    "objective": {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1},
-    "optimizer": {"lr": 0.02, "weight_decay": 0},
-    "batch": {"pairs": 64},
-    "evaluation": {"pairs": 20, "every": 20, "patience": 3},  # it ends when it has learned
-    "limits": {"epochs": 30},
-}
-
-
-def write_lines(path: Path, lines: list[str]) -> None:
-    text = "".join(f"{line}\n" for line in lines).encode()
-    packed = {".gz": gzip.compress, ".zst": zstandard.compress}.get(path.suffix, bytes)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(packed(text))
-
-
-def write_tree(path: Path, tree: Mapping[str, object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(tree))
 
 
 @pytest.fixture
 def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with everything that the commands read, and `shared/data` beside it."""
-    here, shared = tmp_path / "main", tmp_path / "shared" / "data"
-    write_lines(here / "known" / "en-de.tsv", [f"{english}\t{german}" for english, german in KNOWN])
-    write_lines(here / "eval" / "test.txt", [KNOWN[0][0]])
-    english, german = ([pair[side] for pair in TORN[side * 40 : side * 40 + 200]] for side in (0, 1))
-    write_lines(here / "en.txt.gz", english)
-    write_lines(here / "en" / "a.txt", english)
-    write_lines(here / "en.txt", ENGLISH.splitlines())
-    write_lines(here / "de.txt", GERMAN.splitlines())
+    here = write_stand_ins(tmp_path)
     if not default.has_default():
         install(tmp_path / "installed", monkeypatch)
-    for path in ("de.txt.gz", "de/a.txt.zst"):
-        write_lines(here / path, german[::-1])
-    vectors = np.random.default_rng(0).normal(size=(len(TORN), 1024)).astype(np.float32)
-    vectors[:200].tofile(here / "en.bin")
-    vectors[239:39:-1].tofile(here / "de.bin")
-    for folder in (here / "tatoeba" / "v1", shared / "eval" / "tatoeba-v1"):
-        for side, code in enumerate(("eng", "deu")):
-            write_lines(folder / f"tatoeba.deu-eng.{code}", [pair[side] for pair in TORN[:50]])
-    write_tree(here / "configs" / "ems-small.yaml", TRAINING)
-    suite = {"benchmarks": [{"benchmark": "tatoeba", "data": "eval/tatoeba-v1"}]}
-    write_tree(here / "configs" / "suite-shared.yaml", suite)
-    sizes = TransformerSettings(dim=32, layers=1, heads=2, ffn=32)
-    write_checkpoint(here / "another", sizes, text=TextSettings(segment=False))
-    (tmp_path / "world").mkdir()
-    loop = write_world(tmp_path / "world") | {"max_rounds": 1, "updates": 60}
-    write_tree(here / "configs" / "loop-shared.yaml", loop)
     monkeypatch.chdir(here)
     return here
-
-
-def run(arguments: list[str]) -> None:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output} {result.exception!r}"
-
-
-def review(work: str, precision: float) -> None:
-    """What a person does on the page that `review` serves: all pairs are marked, most of them as right."""
-    session = Session(work, 60, precision)
-    for number, pair in enumerate(session.sample.sampled):
-        session.mark(pair.key, "wrong" if number % 50 == 49 else "right")
 
 
 def run_line(line: str) -> None:
@@ -123,7 +53,7 @@ def run_line(line: str) -> None:
 def test_every_command_of_readme_and_guides_runs(stand_ins: Path) -> None:
     (train,) = [line for line in commands("docs/tutorials/train-for-your-domain.md") if "ems-small" in line]
     run_line(train)  # first, because the others use its encoder
-    run(["export", "another", "--format", "sentence-transformers", "--out", "sentence-transformers/LaBSE"])
+    write_contextual_encoder(Path("sentence-transformers/LaBSE"))
     guides = [page for page in page_names() if "/tutorials/" not in page]
     for line in dict.fromkeys(line for page in guides for block in blocks(page) for line in block.commands):
         if line.startswith("twinlode ") and not line.startswith(FOREWORD):
@@ -131,7 +61,7 @@ def test_every_command_of_readme_and_guides_runs(stand_ins: Path) -> None:
     (example,) = python("README.md")
     exec(example, {})
     pairs = [tuple(line.split("\t")[1:]) for line in Path("laser.tsv").read_text().splitlines()]
-    assert len(set(pairs) & set(TORN)) > 0.9 * 160, "mined from vectors that are equal for true pairs"
+    assert len(set(pairs) & set(SHUFFLED)) > 0.9 * 160, "mined from vectors that are equal for true pairs"
     for made in (
         "pairs.tsv",
         "all.tsv",
@@ -152,13 +82,13 @@ def demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     verbs = {"buy": "kaufe", "paint": "male", "carry": "trage", "see": "sehe", "find": "finde", "count": "zähle"}
     seed = [pair for verb, translated in verbs.items() for pair in messages(verb, translated)]
     for name, pairs in (
-        ("seed/en-de.tsv", [*seed, *TORN[:40]]),
-        ("probes/en-de.tsv", TORN[40:140]),
-        ("mine/en-de/gold.tsv", TORN[140:240]),
+        ("seed/en-de.tsv", [*seed, *SHUFFLED[:40]]),
+        ("probes/en-de.tsv", SHUFFLED[40:140]),
+        ("mine/en-de/gold.tsv", SHUFFLED[140:240]),
     ):
         write_lines(tmp_path / "text" / name, ["\t".join(pair) for pair in pairs])
-    write_lines(tmp_path / "text/mine/en-de/en.txt", [pair[0] for pair in TORN[140:290]])
-    write_lines(tmp_path / "text/mine/en-de/de.txt", [pair[1] for pair in TORN[140:240] + TORN[290:]][::-1])
+    write_lines(tmp_path / "text/mine/en-de/en.txt", [pair[0] for pair in SHUFFLED[140:290]])
+    write_lines(tmp_path / "text/mine/en-de/de.txt", [pair[1] for pair in SHUFFLED[140:240] + SHUFFLED[290:]][::-1])
     if not default.has_default():
         install(tmp_path / "installed", monkeypatch)
     monkeypatch.chdir(tmp_path)

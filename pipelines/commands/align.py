@@ -70,17 +70,23 @@ def command(
     A file is a document, or, where its lines are `docid TAB sentence`, a record of an archive is. Of two single files
     the sentences are aligned at once.
 
-    Example: twinlode align en/ de/ -o pairs.tsv --src-lang en --tgt-lang de --documents documents.tsv
+    \b
+    Examples:
+      twinlode align book.en.txt book.de.txt -o book.tsv
+      twinlode align books/en/ books/de/ -o books.tsv --documents documents.tsv
     """
     quiet_beam()
     from mining.locks import held_folder
     from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
+    from pipelines.mine.job_defaults import fill_in_languages
     from pipelines.mine.pair_export import written_files
 
     chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
-    settings = validated(AlignSettings, OPTIONS, settings_tree(chosen, config, set_), "align")
+    tree = settings_tree(chosen, config, set_)
+    say_notes(fill_in_languages(tree, document_files))
+    settings = validated(AlignSettings, OPTIONS, tree, "align")
     languages = settings.source.read.lang, settings.target.read.lang
     outputs = AlignOutputs(documents, unmatched, beads, xces, parallel, report)
     inputs = document_files([*settings.source.inputs, *settings.target.inputs])

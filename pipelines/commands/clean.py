@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from warnings import catch_warnings, filterwarnings
 
 import typer
 
@@ -36,6 +37,7 @@ OPTIONS = {
     "seed_pairs": key("seed_pairs.path"),
     "explain": key("explain"),
 }
+UNNAMED = "without --src-lang and --tgt-lang no pair is dropped for its language, and words are cut as in English"
 
 
 @with_settings(CleanSettings, OPTIONS)
@@ -67,8 +69,10 @@ def command(
 
     A file of pairs is read as a stream, in chunks; the margin and the rivals of a pair are those of its chunk.
 
-    Example: twinlode clean crawl.de-en.tsv.gz -o clean.tsv.gz --rejected rejected.tsv --src-lang de --tgt-lang en
-    --encoder runs/small/best
+    \b
+    Example:
+      twinlode clean crawl.tsv.gz -o clean.tsv --rejected rejected.tsv \\
+          --src-lang en --tgt-lang de
     """
     quiet_beam()
     from mining.locks import held_folder
@@ -87,13 +91,14 @@ def command(
         require_reachable(where, [settings.work, settings.encoder, *outputs.check(settings)])
         languages = settings.bitext.src_lang, settings.bitext.tgt_lang
         hub = hub_folder(dataset, dataset_columns, languages)
-        with held_folder(settings.work):
+        with held_folder(settings.work), catch_warnings():
+            filterwarnings("ignore", "without lang=")  # the note below says it
             cleaned = clean(settings, where)
             outputs.write(settings, cleaned, pairs or settings.bitext.path)
             if hub is not None:
                 _write_hub(hub, cleaned)
         known = [lang for lang in languages if lang]
-        say_notes(warnings(settings.encoder, known))
+        say_notes([*warnings(settings.encoder, known), *([] if all(languages) else [UNNAMED])])
         rows = [
             encoder_row(settings.encoder, known),
             *_summary(cleaned),

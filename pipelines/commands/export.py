@@ -25,10 +25,13 @@ def command(
 ) -> None:
     """Write an encoder as a folder that sentence-transformers or transformers loads, with the same vectors.
 
-    Example: twinlode export runs/ems/best --format sentence-transformers --out ems-st
-
     With --quantize it stays an encoder of twinlode, far smaller and with nearly the same vectors. Where the data
     of its training run is at hand, it says which embeddings are used most, and these lose least.
+
+    \b
+    Example:
+      twinlode export runs/small/best --out exported \\
+          --format sentence-transformers
     """
     if quantize:
         _quantize(encoder, out, dim, megabytes)

@@ -26,7 +26,9 @@ def command(
 ) -> None:
     """Build the neighbour graph of two sides, both directions in one pass. What is finished is not computed again.
 
-    Example: twinlode graph work/src-vectors work/tgt-vectors --out work/graph
+    \b
+    Example:
+      twinlode graph work/en-vectors work/de-vectors --out work/graph
     """
     quiet_beam()
     from pipelines.commands.mine import show

@@ -25,7 +25,9 @@ def command(
 ) -> None:
     """Make a twinlode checkpoint of an encoder that transformers or sentence-transformers can load.
 
-    Example: twinlode import sentence-transformers/LaBSE --out encoders/labse
+    \b
+    Example:
+      twinlode import sentence-transformers/LaBSE --out encoders/labse
     """
     from encoder.exchange import import_encoder
     from encoder.models import PretrainedSettings

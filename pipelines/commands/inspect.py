@@ -31,7 +31,10 @@ def command(
 
     With --explain, the first pairs of a file or of a pairs dataset and why the pair classifier trusts each of them.
 
-    Example: twinlode inspect work/pairs
+    \b
+    Examples:
+      twinlode inspect pairs.work/pairs
+      twinlode inspect pairs.tsv --explain --rows 3 --src-lang en --tgt-lang de
     """
     quiet_beam()
     from rich.console import Console

@@ -26,10 +26,12 @@ def command(
 ) -> None:
     """Train an encoder on seed bitext, mine monolingual text with it, train on seed and mined pairs, and so on.
 
-    Example: twinlode loop configs/loop-shared.yaml --out runs/loop
-
     Killed, it goes on where it was. DIR/best is the encoder of the round with the best held-out score, DIR/round-N has
     everything that round N made, DIR/loop.md the table, DIR/report.html curves and pairs.
+
+    \b
+    Example:
+      twinlode loop configs/loop-shared.yaml --out runs/loop
     """
     quiet_beam()
     from rich.console import Console

@@ -81,9 +81,12 @@ def command(
     Run again to continue after an interruption: whatever is complete in the work folder is kept. With --threshold-from
     all other options stay those of the mine that was reviewed; its pairs stay, too.
 
-    Examples: twinlode mine en.txt de.txt -o pairs.tsv
-
-    zcat en.gz | twinlode mine - 'de/*.txt.zst' -o - --src-lang en --tgt-lang de --encoder runs/small/best | head
+    \b
+    Examples:
+      twinlode mine en.txt de.txt -o pairs.tsv
+      twinlode mine 'en/*.txt.gz' de.txt.zst -o good.parquet --precision 0.95 \\
+          --seed-pairs known.tsv --src-lang en --tgt-lang de
+      zcat en.txt.gz | twinlode mine - de.txt.gz -o - | head
     """
     quiet_beam()
     from pipelines.commands.encoder_figures import encoder_row
@@ -160,8 +163,7 @@ def _settings(tree: dict[str, Any], outputs: MineOutputs, runner: Runner) -> Job
     reads = _inputs(tree)
     require_reachable(runner, [*outputs.files(SIDES), *reads])
     outputs.check(reads, SIDES)
-    found = [f"{side} language: {lang}, detected from the text" for side, lang in fill_in_languages(tree).items()]
-    say_notes([*found, *fill_in_choices(tree)])
+    say_notes([*fill_in_languages(tree), *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
     require_folder(settings.work)
     outputs.check(reads, (settings.source.read.lang, settings.target.read.lang))  # some names have languages in them

@@ -59,8 +59,11 @@ def command(
     The vectors are copied once, into the work folder, where `report`, `review` and `inspect` find the mine. Run again
     to continue after an interruption, or with another threshold: what is complete in the work folder is kept.
 
-    Example: twinlode mine-vectors --src-vectors en.bin --tgt-vectors de.bin --dtype float32 --dim 1024
-    --src-text en.txt --tgt-text de.txt --out pairs.tsv --threshold 1.06
+    \b
+    Example:
+      twinlode mine-vectors --src-vectors en.bin --tgt-vectors de.bin \\
+          --dim 1024 --dtype float32 --src-text en.txt.gz --tgt-text de.txt.gz \\
+          -o laser.tsv --threshold 1.06
     """
     from mining.errors import InputError
     from mining.lazy import without_pandas

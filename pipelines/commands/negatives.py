@@ -25,7 +25,9 @@ def command(
     Two kinds: neighbours in the graph of the two sides, and edits of the English side (another number, name,
     negation). Train on the files with `format: nli` and an objective on triples, such as `split`.
 
-    Example: twinlode negatives de-en.tsv --out negatives --set edits=false
+    \b
+    Example:
+      twinlode negatives known/en-de.tsv --out negatives --set edits=false
     """
     from encoder import default
     from encoder.inference import Encoder

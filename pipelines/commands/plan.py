@@ -30,7 +30,10 @@ def command(
     A sample of the text is mined on this machine, which takes about a minute, and every stage is scaled up. With
     --budget a plan that costs more is refused with exit code 2.
 
-    Example: twinlode plan en.txt de.txt --workers 64 --budget 100
+    \b
+    Examples:
+      twinlode plan en.txt de.txt --workers 64 --budget 100
+      twinlode plan 100000000 80000000 --workers 64
     """
     quiet_beam()
     settings = validated(PlanSettings, OPTIONS, settings_tree(chosen, config, set_), "plan")

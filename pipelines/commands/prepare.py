@@ -51,7 +51,9 @@ def command(
 
     Run again to continue after an interruption; a finished dataset is not made twice.
 
-    Example: twinlode prepare 'en/*.txt.gz' --lang en --out work/en
+    \b
+    Example:
+      twinlode prepare 'en/*.txt.gz' --lang en --out work/en
     """
     quiet_beam()
     from pipelines.commands.places import require_folder

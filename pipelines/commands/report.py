@@ -20,7 +20,9 @@ def command(
     Scores, yield, precision, what was dropped and why, the pairs themselves with a search box, lengths, hubs, sources,
     rounds of a loop, settings and lineage.
 
-    Example: twinlode report work
+    \b
+    Example:
+      twinlode report pairs.work
     """
     quiet_beam()
     from rich.console import Console

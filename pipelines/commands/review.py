@@ -24,7 +24,9 @@ def command(
     The marks become a precision curve and a threshold in WORKDIR/review.json, for `mine --threshold-from`. Every key
     press is on disk at once; stop with Ctrl-C and go on whenever you like.
 
-    Example: twinlode review work --precision 0.95
+    \b
+    Example:
+      twinlode review pairs.work --precision 0.95
     """
     quiet_beam()
     from rich.console import Console

@@ -23,10 +23,13 @@ def command(
 ) -> None:
     """Train a sentence encoder on parallel text.
 
-    Example: twinlode train configs/ems-small.yaml --out runs/small --minutes 30 --exclude 'eval/*.txt'
-
     DIR/best is the encoder with the highest held-out P@1. On several GPUs: torchrun --nproc-per-node 8 -m pipelines.cli
     train ...
+
+    \b
+    Example:
+      twinlode train configs/ems-small.yaml --out runs/small --minutes 30 \\
+          --exclude 'eval/*.txt'
     """
     from encoder.settings import load_settings
     from encoder.training.training_settings import TrainSettings

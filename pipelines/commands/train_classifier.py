@@ -20,7 +20,9 @@ def command(
 
     No labels are needed: bitext is made into small mining and cleaning tasks whose answers are known.
 
-    Example: twinlode train-classifier my-domain.yaml --out my-classifier
+    \b
+    Example:
+      twinlode train-classifier classifier.yaml --out classifier
     """
     from rich.console import Console
 

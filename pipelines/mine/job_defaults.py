@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mining.errors import InputError
@@ -10,24 +11,25 @@ PRECISION = 0.9
 SIDES = ("source", "target")
 
 
-def fill_in_languages(tree: dict[str, Any]) -> dict[str, str]:
-    """Detect each language that is missing in a tree of `JobSettings`; returns what was found, by side."""
+def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[str]] = list) -> list[str]:
+    """Detect each language that is missing in a tree of settings with two sides; returns notes for a person."""
     from mining.language_id import require_language
     from pipelines.prepare.corpus_sample import sample_sentences
     from pipelines.prepare.readers import ReadSettings
 
-    found = {}
+    notes = []
     for side in SIDES:
         given = tree.get(side)
         read = given.setdefault("read", {}) if isinstance(given, dict) else None
         inputs = given.get("inputs") if isinstance(given, dict) else None
         if not isinstance(read, dict) or read.get("lang") or not isinstance(inputs, list) or not inputs:
             continue  # nothing to do, or a mistake that validation will name
-        sample = sample_sentences(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
+        sample = sample_sentences(files(inputs), ReadSettings.model_validate(read | {"lang": "en"}))
         if not sample:
             raise InputError(f"{', '.join(inputs)}: there is no text in it")
-        read["lang"] = found[side] = require_language(sample, ", ".join(inputs))
-    return found
+        read["lang"] = require_language(sample, ", ".join(inputs))
+        notes.append(f"{side} language: {read['lang']}, detected from the text")
+    return notes
 
 
 def fill_in_choices(tree: dict[str, Any]) -> list[str]:

@@ -140,15 +140,10 @@ def _command(name: str, command: Any) -> str:
 
 
 def _prose(help_text: str) -> str:
-    """Paragraphs; one that begins with an example is shown as code."""
-    blocks = []
-    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
-        head, marker, example = paragraph.partition("Example: ")
-        if marker and not head:
-            blocks.append(f"```\n{' '.join(example.split())}\n```")
-        else:
-            blocks.append(paragraph.replace("<", "&lt;"))
-    return "\n\n".join(blocks)
+    """Paragraphs, and the examples as code."""
+    told, _, examples = help_text.partition("\b\n")
+    prose, shown = inspect.cleandoc(told).replace("<", "&lt;"), inspect.cleandoc(examples.partition("\n")[2])
+    return f"{prose}\n\n```bash\n{shown}\n```" if shown else prose
 
 
 def _argument(item: Any) -> str:

@@ -109,3 +109,16 @@ def test_an_option_below_a_setting_of_the_wrong_form(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("left: 3\n")
     tree = settings_tree({"left.size": 5}, tmp_path / "a.yaml")
     assert tree == {"left": {"size": 5}}
+
+
+@pytest.mark.parametrize(("tree", "missing"), [({}, "--lang"), ({"read": {"columns": 2}}, "--lang")])
+def test_a_missing_value_is_told_by_its_option(tree: dict[str, Any], missing: str) -> None:
+    class Read(BaseModel):
+        lang: str
+        columns: int = 1
+
+    class Job(BaseModel):
+        read: Read
+
+    with pytest.raises(InputError, match=f"^job: {missing} is required$"):
+        validated(Job, {"lang": key("read.lang")}, tree, "job")

@@ -7,22 +7,27 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from pipelines import cli
-from tests.pipelines.command_tree import read_arguments, subcommand
-
-
-def examples(name: str) -> list[str]:
-    paragraphs = [" ".join(paragraph.split()) for paragraph in subcommand(name).help.split("\n\n")]
-    found = [re.sub(r"^Examples?: ", "", paragraph) for paragraph in paragraphs]
-    return [line for line in found if line.startswith("twinlode ")]
+from tests.pipelines.command_tree import read_arguments
+from tests.pipelines.commands.help_examples import examples
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_examples_can_be_given(name: str) -> None:
     assert examples(name)
     for line in examples(name):
-        read_arguments(shlex.split(line)[1:])
+        read_arguments(shlex.split(re.findall(r"twinlode [^|]*", line)[0])[1:])
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_examples_are_shown_as_they_are_typed(name: str) -> None:
+    """Not wrapped: a line that a terminal of 80 columns breaks cannot be copied."""
+    shown = CliRunner().invoke(cli.app, [name, "--help"], terminal_width=80).output
+    for line in examples(name):
+        assert line in " ".join(shown.replace("\\\n", " ").split())
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,11 @@ def test_languages_that_are_missing_are_detected(tmp_path: Path) -> None:
         "source": {"inputs": [str(tmp_path / "a.txt")]},
         "target": {"inputs": [str(tmp_path / "b.tsv")], "read": {"column": "2"}},
     }
-    assert fill_in_languages(tree) == {"source": "en", "target": "de"}
-    assert fill_in_languages(tree) == {}
+    assert fill_in_languages(tree) == [
+        "source language: en, detected from the text",
+        "target language: de, detected from the text",
+    ]
+    assert fill_in_languages(tree) == []
 
 
 def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:
