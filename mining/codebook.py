@@ -9,12 +9,13 @@ that neither training nor assignment grows with the square of the corpus.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numba as nb
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from mining.approximate import import_faiss
 from mining.quantised import int8_is_fast
@@ -23,8 +24,9 @@ from mining.threads import Threads
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
-ALL_CELLS = 8192  # up to here every centroid is compared with every vector
-_BATCH = 4096
+ALL_CELLS = 1 << 15  # up to here every centroid is compared with every vector
+_BLOCK_ROWS = 256  # whose products stay in the cache
+_TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _LINKS = 32  # of each centroid in the HNSW graph
 _LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
 
@@ -41,25 +43,30 @@ class Codebook:
     def nearest(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
         """The nearest cells of each unit vector, best first, as (rows, count) int32; all when there are fewer."""
         count = min(count, len(self))
+        if len(self) > ALL_CELLS:
+            self._links.hnsw.efSearch = max(_LEAST_EFFORT, 4 * count)
+            return np.asarray(self._links.search(rows, count)[1], np.int32)
         best = np.empty((len(rows), count), np.int32)
-        for first in range(0, len(rows), _BATCH):
-            part = slice(first, first + _BATCH)
-            if len(self) > ALL_CELLS:
-                self._links.hnsw.efSearch = max(_LEAST_EFFORT, 4 * count)
-                best[part] = self._links.search(rows[part], count)[1]
-            else:
-                scores, out = self._products(rows[part]), best[part]
-                pool.over_rows(len(out), partial(_best_rows, scores, out))
+        products = self._products
+
+        def work(thread: int, start: int, stop: int) -> None:
+            for first in range(start, stop, _BLOCK_ROWS):
+                part = slice(first, min(first + _BLOCK_ROWS, stop))
+                _best_of(products(rows[part])[:, : len(self)], best[part])
+
+        with pool.one_by_one():
+            pool.over_rows(len(rows), work)
         return best
 
     @cached_property
     def _products(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Products with all centroids, up to a factor for each row."""
-        if not int8_is_fast() or self.centroids.shape[1] % 8 or len(self) < 16:
+        """Products with all centroids, up to a factor for each row; further columns mean nothing."""
+        if not multiplies_bytes(self.centroids.shape[1]):
             transposed = torch.from_numpy(self.centroids).T
             return lambda rows: torch.mm(torch.from_numpy(rows), transposed).numpy()
-        codes = _codes(self.centroids, np.abs(self.centroids).max())  # one scale for all: their products are compared
-        return lambda rows: torch._int_mm(_codes(rows, np.abs(rows).max(1, keepdims=True)), codes.T).numpy()
+        codes = byte_codes(self.centroids, np.abs(self.centroids).max())  # one scale: their products are compared
+        whole = F.pad(codes, (0, 0, 0, -len(codes) % _TILE)).T.contiguous()
+        return lambda rows: torch._int_mm(byte_codes(rows, np.abs(rows).max(1, keepdims=True)), whole).numpy()
 
     @cached_property
     def _links(self) -> Any:
@@ -96,12 +103,13 @@ def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0)
     return codebook
 
 
-def _codes(rows: np.ndarray, peak: np.ndarray) -> torch.Tensor:
+def multiplies_bytes(dim: int) -> bool:
+    return int8_is_fast() and dim % 8 == 0
+
+
+def byte_codes(rows: np.ndarray, peak: np.ndarray) -> torch.Tensor:
+    """The rows as int8, where `peak` becomes 127."""
     return torch.from_numpy(np.rint(rows * (np.float32(127) / np.maximum(peak, np.float32(1e-30)))).astype(np.int8))
-
-
-def _best_rows(scores: np.ndarray, best: np.ndarray, thread: int, start: int, stop: int) -> None:
-    _best_of(scores[start:stop], best[start:stop])
 
 
 @nb.njit(nogil=True, cache=True)

@@ -15,17 +15,20 @@ import numpy as np
 import torch
 
 from mining.cell import SLACK, rerank
-from mining.codebook import Codebook
-from mining.neighbours import KnnGraph
+from mining.codebook import Codebook, byte_codes, multiplies_bytes
+from mining.neighbours import KnnGraph, Neighbours
+from mining.proposals import error_bound
 from mining.threads import Threads
-from mining.top_k import MISSING, insert, insert_in_order
+from mining.top_k import MISSING, insert_in_order
 from mining.vectors import Vectors
 
 COPIES = 8  # cells that a vector goes to
 KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
-_BLOCK_ROWS = 256
-_STRIDE = 64
+_BLOCK_ROWS = 512
+_DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
+_STRIDE = 256
+_TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
 
 
 class CellRows(NamedTuple):
@@ -64,31 +67,74 @@ def key_graph(
 ) -> KeyGraph:
     """Neighbours among the vectors that share a cell; the cells are (rows, copies) int32, negative for none."""
     rows, columns = CellRows.of(source_cells), CellRows.of(target_cells)
-    x, y = (side.unit(np.arange(len(side))) for side in (source, target))
+    x, y = _codes_of(source), _codes_of(target)
     cells = _spread(rows, columns, pool.count)
-    lists = [(_Lists.empty(len(x), k + SLACK), _Lists.empty(len(y), k + SLACK)) for _ in range(pool.count)]
+    width = k + SLACK
+    lists = [(_Lists.empty(len(source), width), _Lists.empty(len(target), width)) for _ in range(pool.count)]
     comparisons = [0] * pool.count
 
     def work(thread: int, start: int, stop: int) -> None:
         for cell in cells[start:stop].tolist():
-            for some_rows, some_columns in _bounded(x, rows.inside(cell), y, columns.inside(cell)):
+            for some_rows, some_columns in _bounded(source, rows.inside(cell), target, columns.inside(cell)):
                 comparisons[thread] += len(some_rows) * len(some_columns)
                 _compare(x, some_rows, y, some_columns, *lists[thread])
 
-    torch.set_num_threads(1)  # each thread multiplies cells of its own
-    pool.over_rows(len(cells), work)
-    torch.set_num_threads(pool.count)
+    with pool.one_by_one():
+        pool.over_rows(len(cells), work)
     (forward, backward), *others = lists
     for more_forward, more_backward in others:
         _join(forward, more_forward)
         _join(backward, more_backward)
-    return KeyGraph(
-        KnnGraph(
-            rerank(source, target, *forward, k, pool, bound=0.0)[0],
-            rerank(target, source, *backward, k, pool, bound=0.0)[0],
-        ),
-        sum(comparisons),
+    bound = _DEVIATIONS * float(np.hypot(x.rounding, y.rounding)) + error_bound(source.dim)
+    graph = KnnGraph(
+        _settled(_Side(source, x, rows), _Side(target, y, columns), forward, k, pool, bound),
+        _settled(_Side(target, y, columns), _Side(source, x, rows), backward, k, pool, bound),
     )
+    return KeyGraph(graph, sum(comparisons))
+
+
+class _Side(NamedTuple):
+    vectors: Vectors
+    coded: _CodedRows
+    cells: CellRows
+
+
+def _settled(x: _Side, y: _Side, lists: _Lists, k: int, pool: Threads, bound: float) -> Neighbours:
+    """The best k of the candidates by canonical score; rows whose candidates prove too little are compared again."""
+    found, certain = rerank(x.vectors, y.vectors, *lists, k, pool, bound)
+    doubtful = np.flatnonzero(~certain).astype(np.int32)
+    if len(doubtful):
+        again = _compare_again(x, y, doubtful, found.scores[doubtful, -1] - np.float32(bound), k + SLACK, pool)
+        found.ids[doubtful], found.scores[doubtful] = rerank(x.vectors.take(doubtful), y.vectors, *again, k, pool, 0)[0]
+    return found
+
+
+def _compare_again(x: _Side, y: _Side, doubtful: np.ndarray, cutoffs: np.ndarray, width: int, pool: Threads) -> _Lists:
+    """The best of some rows by float32 products with the columns that reach the cut-off of any of them."""
+    number = np.full(len(x.vectors), -1, np.int32)
+    number[doubtful] = np.arange(len(doubtful))
+    lists = [_Lists.empty(len(doubtful), width) for _ in range(pool.count)]
+    cells = _spread(x.cells, y.cells, pool.count)
+
+    def work(thread: int, start: int, stop: int) -> None:
+        for cell in cells[start:stop].tolist():
+            own = x.cells.inside(cell)
+            if (number[own] < 0).all():
+                continue
+            for rows, columns in _bounded(x.vectors, own, y.vectors, y.cells.inside(cell)):
+                some = rows[number[rows] >= 0]
+                rough = _similarities(x.coded, some, y.coded, columns)
+                near = columns[(rough >= cutoffs[number[some], None]).any(0)]
+                others = torch.from_numpy(y.vectors.unit(near)).T
+                block = torch.mm(torch.from_numpy(x.vectors.unit(some)), others).numpy()
+                ones, never = np.ones(max(block.shape), np.float32), np.full(len(near), np.inf, np.float32)
+                enter(block, number[some], ones, near, ones, *lists[thread], *lists[thread], never)
+
+    with pool.one_by_one():
+        pool.over_rows(len(cells), work)
+    for more in lists[1:]:
+        _join(lists[0], more)
+    return lists[0]
 
 
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
@@ -115,20 +161,54 @@ def _join(lists: _Lists, more: _Lists) -> None:
     absorb(lists.places, lists.scores, np.arange(len(lists.places)), more.places, more.scores)
 
 
+class _CodedRows(NamedTuple):
+    """Vectors as they are multiplied: those of unit length are `codes` times `scales`."""
+
+    codes: np.ndarray  # (rows, dim) int8, or float32 where bytes are not multiplied fast
+    scales: np.ndarray  # (rows,) float32
+    rounding: float  # the standard deviation of what rounding adds to a product with a unit vector
+
+    def part(self, rows: np.ndarray) -> torch.Tensor:
+        """Some rows, and some more that mean nothing."""
+        whole = np.zeros((len(rows) + -len(rows) % _TILE, self.codes.shape[1]), self.codes.dtype)
+        np.take(self.codes, rows, axis=0, out=whole[: len(rows)])
+        return torch.from_numpy(whole)
+
+
+def _codes_of(vectors: Vectors) -> _CodedRows:
+    """Bytes are multiplied at several times the rate of floats, and propose nearly as well."""
+    unit = vectors.unit(np.arange(len(vectors)))
+    if not multiplies_bytes(vectors.dim):
+        return _CodedRows(unit, np.ones(len(unit), np.float32), 0.0)
+    peaks = np.abs(unit).max(1, initial=0.0)
+    codes, scales = byte_codes(unit, peaks[:, None]).numpy(), peaks / np.float32(127)
+    unit -= codes * scales[:, None]
+    return _CodedRows(codes, scales, float(np.sqrt(np.mean(unit * unit))) if len(unit) else 0.0)
+
+
 def _compare(
-    x: np.ndarray, rows: np.ndarray, y: np.ndarray, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists
+    x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists
 ) -> None:
-    others = torch.from_numpy(y[columns]).T
-    cutoffs = column_lists.scores[columns, -1]
+    others, scales = y.part(columns).T, y.scales[columns]
+    best, places = column_lists.scores[columns], column_lists.places[columns]  # side by side, they stay in the cache
+    cutoffs = best[:, -1].copy()
     for first in range(0, len(rows), _BLOCK_ROWS):
         some = rows[first : first + _BLOCK_ROWS]
-        block = torch.mm(torch.from_numpy(x[some]), others).numpy()
-        enter(block, some, columns, *row_lists, *column_lists, cutoffs)
+        products = _multiply(x.part(some), others)[: len(some), : len(columns)]
+        enter(products, some, x.scales[some], columns, scales, *row_lists, best, places, cutoffs)
+    column_lists.scores[columns], column_lists.places[columns] = best, places
 
 
-def _bounded(
-    x: np.ndarray, rows: np.ndarray, y: np.ndarray, columns: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _multiply(x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
+    return np.asarray((torch._int_mm(x, y) if x.dtype == torch.int8 else torch.mm(x, y)).numpy())
+
+
+def _similarities(x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray) -> np.ndarray:
+    products = _multiply(x.part(rows), y.part(columns).T)[: len(rows), : len(columns)]
+    return np.asarray(products * (x.scales[rows, None] * y.scales[columns]))
+
+
+def _bounded(x: Vectors, rows: np.ndarray, y: Vectors, columns: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """A cell in parts of at most `_LARGEST` rows a side: halves along the direction in which it is longest.
 
     Where that separates nothing, as in a million copies of one vector, each half of the rows meets one half of the
@@ -137,8 +217,9 @@ def _bounded(
     if max(len(rows), len(columns)) <= _LARGEST or not len(rows) or not len(columns):
         yield rows, columns
         return
-    direction = _longest(np.concatenate([x[rows[:: -(-len(rows) // 500)]], y[columns[:: -(-len(columns) // 500)]]]))
-    left, right = x[rows] @ direction, y[columns] @ direction
+    some = x.unit(rows[:: -(-len(rows) // 500)]), y.unit(columns[:: -(-len(columns) // 500)])
+    direction = _longest(np.concatenate(some))
+    left, right = x.unit(rows) @ direction, y.unit(columns) @ direction
     middle = np.median(np.concatenate([left, right]))
     halves = [(rows[left <= middle], columns[right <= middle]), (rows[left > middle], columns[right > middle])]
     if max(len(halves[0][0]), len(halves[0][1])) == max(len(rows), len(columns)):
@@ -154,10 +235,18 @@ def _longest(sample: np.ndarray) -> np.ndarray:
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _insert_once(scores: np.ndarray, places: np.ndarray, score: np.float32, place: int) -> None:
-    """Put a score into a descending list, dropping the last, unless its place is there already."""
-    if not _holds(places, place):
-        insert(scores, places, score, place)
+def _insert_once(scores: np.ndarray, places: np.ndarray, row: int, score: np.float32, place: int) -> None:
+    """Put a score into the descending list of a row, dropping the last, unless its place is there already."""
+    for slot in range(places.shape[1]):
+        if places[row, slot] == place:
+            return
+    slot = scores.shape[1] - 1
+    while slot > 0 and scores[row, slot - 1] < score:
+        scores[row, slot] = scores[row, slot - 1]
+        places[row, slot] = places[row, slot - 1]
+        slot -= 1
+    scores[row, slot] = score
+    places[row, slot] = place
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -170,36 +259,45 @@ def _holds(places: np.ndarray, place: int) -> bool:
 
 @nb.njit(nogil=True, cache=True)
 def enter(
-    block: np.ndarray,  # (rows, columns) float32 similarities
+    block: np.ndarray,  # (rows, columns) products, which become similarities by the scales of row and column
     rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
+    row_scales: np.ndarray,  # (rows,) float32
     columns: np.ndarray,  # (columns,) int32
+    column_scales: np.ndarray,
     row_scores: np.ndarray,  # (all rows, width) float32, descending
     row_places: np.ndarray,  # (all rows, width) int32
-    column_scores: np.ndarray,
+    column_scores: np.ndarray,  # (columns, width)
     column_places: np.ndarray,
     cutoffs: np.ndarray,  # (columns,) float32: the last score of each column's list
 ) -> None:
     """Enter every similarity of a block into the lists of its row and of its column, each pair once."""
     last = row_scores.shape[1] - 1
+    values = np.empty(_STRIDE, np.float32)
+    hits = np.zeros(_STRIDE, np.uint8)
+    eights = hits.view(np.uint64)  # few of them are not zero
     for i in range(block.shape[0]):
-        row = rows[i]
+        row, scale = rows[i], row_scales[i]
         cutoff = row_scores[row, last]
         for start in range(0, block.shape[1], _STRIDE):
-            values = block[i, start : start + _STRIDE]
+            products = block[i, start : start + _STRIDE]
+            scales = column_scales[start : start + _STRIDE]
             lowest = cutoffs[start : start + _STRIDE]
-            hits = 0
-            for j in range(values.shape[0]):
-                hits += (values[j] > cutoff) | (values[j] > lowest[j])
-            if hits == 0:
-                continue
-            for j in range(values.shape[0]):
-                column = columns[start + j]
-                if values[j] > cutoff:
-                    _insert_once(row_scores[row], row_places[row], values[j], column)
-                    cutoff = row_scores[row, last]
-                if values[j] > lowest[j]:
-                    _insert_once(column_scores[column], column_places[column], values[j], row)
-                    lowest[j] = column_scores[column, last]
+            width = products.shape[0]
+            for j in range(width):
+                values[j] = np.float32(products[j]) * (scale * scales[j])
+                hits[j] = (values[j] > cutoff) | (values[j] > lowest[j])
+            for eight in range((width + 7) // 8):
+                if eights[eight] == 0:
+                    continue
+                for j in range(8 * eight, min(8 * eight + 8, width)):
+                    if hits[j] == 0:
+                        continue
+                    if values[j] > cutoff:
+                        _insert_once(row_scores, row_places, row, values[j], columns[start + j])
+                        cutoff = row_scores[row, last]
+                    if values[j] > lowest[j]:
+                        _insert_once(column_scores, column_places, start + j, values[j], row)
+                        lowest[j] = column_scores[start + j, last]
 
 
 @nb.njit(nogil=True, cache=True)

@@ -45,6 +45,16 @@ class Threads:
         for job in jobs:
             job.result()
 
+    @contextmanager
+    def one_by_one(self) -> Iterator[None]:
+        """While each of these threads calls torch for itself, torch adds none of its own."""
+        torch = self.torch()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(self.count)
+
     def close(self) -> None:
         self._pool.shutdown()
         if self._torch_threads is not None:

@@ -52,6 +52,10 @@ class Vectors:
             inverse_norms=self.inverse_norms[start:stop],
         )
 
+    def take(self, rows: np.ndarray) -> Vectors:
+        """Some rows, copied."""
+        return replace(self, ids=self.ids[rows], stored=self.stored[rows], inverse_norms=self.inverse_norms[rows])
+
     def unit(self, rows: np.ndarray) -> np.ndarray:
         """Some rows as unit float32 vectors."""
         return self.stored[rows].astype(np.float32) * self.inverse_norms[rows, None].astype(np.float32)

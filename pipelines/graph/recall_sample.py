@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.codebook import SAMPLE_A_CELL, Codebook, train_codebook
+from mining.codebook import SAMPLE_A_CELL, train_codebook
 from mining.errors import InputError
 from mining.knn import knn_graph, require_fit
 from mining.neighbours import Neighbours, merge
@@ -36,17 +36,18 @@ from pipelines.graph.vector_sides import opened, sampled_rows
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
 WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
 WANTED_ERROR = 0.005  # of the mean cosine of the neighbours, which a margin is measured against
-TRIED_COPIES = (4, 6, COPIES, 12, 16)  # where none of them is enough, the largest is taken
+TRIED_COPIES = (4, 5, 6, 7, COPIES, 10, 12, 16)  # where none of them is enough, the largest is taken
+DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
 
 
 class Truth(NamedTuple):
-    """The sampled rows of a side with their nearest of the other side, and the unit vectors of both."""
+    """The sampled rows of a side with their nearest of the other side, and the cells of these, nearest cell first."""
 
     ids: np.ndarray  # (rows,) of the sampled rows
     vectors: np.ndarray  # (rows, dim) float32
-    nearest: Neighbours  # (rows, k)
-    neighbours: np.ndarray  # (rows, k, dim) float32, zeros where there is none
+    nearest: Neighbours  # (rows, depth)
+    cells: np.ndarray  # (rows, depth, tried copies) int32, negative where there is no neighbour
 
 
 class CopiesChoice(NamedTuple):
@@ -54,7 +55,7 @@ class CopiesChoice(NamedTuple):
 
     copies: int
     pairs: float  # of rows whose nearest stands out, those that meet it in a cell
-    error: float  # of the mean cosine of the neighbours, at most: as if those missed were no nearer than the last
+    error: float  # of the mean cosine of the neighbours: those missed are replaced by the next that are met
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
@@ -106,27 +107,34 @@ def find_truth(item: Item, partition: Partition) -> None:
     vectors = opened(item.shard)
     sample = from_array(rows, "sample")
     require_fit(sample, vectors, partition.k)
-    near = knn_graph(sample, vectors, partition.k, threads=partition.threads).forward
-    exists_ = near.ids != MISSING
-    found = np.zeros((*near.ids.shape, vectors.dim), np.float32)
-    found[exists_] = vectors.unit(np.searchsorted(vectors.ids, near.ids[exists_]))
-    save_arrays(url, ids=near.ids, scores=near.scores, neighbours=found)
+    near = knn_graph(sample, vectors, DEPTH * partition.k, threads=partition.threads).forward
+    there, codebook = near.ids != MISSING, codebook_of(partition)
+    cells = np.full((*near.ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
+    with thread_pool(partition.threads) as pool:
+        found = vectors.unit(np.searchsorted(vectors.ids, near.ids[there]))
+        cells[there] = codebook.nearest(found, cells.shape[2], pool)
+    save_arrays(url, ids=near.ids, scores=near.scores, cells=cells)
+
+
+def _most_copies(partition: Partition) -> int:
+    return partition.copies or TRIED_COPIES[-1]
 
 
 def join_truth(partition: Partition, side: Direction) -> Truth:
     """The true neighbours of a side's sample, over all shards of the other side, in one file."""
     checked = load_arrays(partition.file("checked", side, 0))
-    best = Neighbours.none(len(checked["ids"]), partition.k)
-    vectors = np.zeros((*best.ids.shape, partition.dim), np.float32)
+    best = Neighbours.none(len(checked["ids"]), DEPTH * partition.k)
+    cells = np.full((*best.ids.shape, min(_most_copies(partition), len(codebook_of(partition)))), -1, np.int32)
     for shard in partition.shards(OTHER[side]):
         part = load_arrays(partition.file("truth", OTHER[side], shard.number))
-        merged = merge([best, Neighbours(part["ids"], part["scores"])], partition.k)
+        merged = merge([best, Neighbours(part["ids"], part["scores"])], best.ids.shape[1])
         both_ids = np.concatenate([best.ids, part["ids"]], 1)
-        both = np.concatenate([vectors, part["neighbours"]], 1)
+        both = np.concatenate([cells, part["cells"]], 1)
         where = (both_ids[:, None, :] == merged.ids[:, :, None]).argmax(2)
-        best, vectors = merged, np.take_along_axis(both, where[:, :, None], 1)
-    save_arrays(partition.file("nearest", side, 0), rows=checked["ids"], ids=best.ids, scores=best.scores)
-    return Truth(checked["ids"], checked["vectors"], best, vectors)
+        best, cells = merged, np.take_along_axis(both, where[:, :, None], 1)
+    first = [np.ascontiguousarray(column[:, : partition.k]) for column in best]
+    save_arrays(partition.file("nearest", side, 0), rows=checked["ids"], ids=first[0], scores=first[1])
+    return Truth(checked["ids"], checked["vectors"], best, cells)
 
 
 def choose_copies(partition: Partition) -> CopiesChoice:
@@ -137,38 +145,42 @@ def choose_copies(partition: Partition) -> CopiesChoice:
     if not exists(url):
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
-            save_arrays(url, choice=np.array(_chosen(truths, codebook_of(partition), partition.copies, pool)))
+            save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
     copies, pairs, error = load_arrays(url)["choice"].tolist()
     return CopiesChoice(int(copies), pairs, error)
 
 
-def _chosen(truths: list[Truth], codebook: Codebook, copies: int | None, pool: Threads) -> CopiesChoice:
-    truths = [truth for truth in truths if len(truth.ids)]
+def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
+    truths, most = [truth for truth in truths if len(truth.ids)], _most_copies(partition)
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
     if not (nearest.ids != MISSING).any():
-        return CopiesChoice(copies or COPIES, 1.0, 0.0)
-    most = copies or TRIED_COPIES[-1]
+        return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
+    codebook = codebook_of(partition)
     rows = np.concatenate([codebook.nearest(truth.vectors, most, pool) for truth in truths])
-    near = [truth.neighbours.reshape(-1, truth.neighbours.shape[2]) for truth in truths]
-    others = np.concatenate([codebook.nearest(part, most, pool) for part in near]).reshape(*nearest.ids.shape, -1)
+    others = np.concatenate([truth.cells for truth in truths])
     choice = CopiesChoice(most, 1.0, 0.0)
-    for choice in (expected(nearest, rows, others, count) for count in ([copies] if copies else TRIED_COPIES)):
+    tried = [partition.copies] if partition.copies else TRIED_COPIES
+    for choice in (expected(nearest, rows, others, copies, partition.k) for copies in tried):
         if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
             break
     return choice
 
 
-def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int) -> CopiesChoice:
-    """What so many copies reach, from the cells of rows (rows, cells) and of their neighbours (rows, k, cells)."""
+def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int, k: int) -> CopiesChoice:
+    """What so many copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
     exist = nearest.ids != MISSING
     meet = (rows[:, None, :copies, None] == others[:, :, None, :copies]).any((2, 3)) & exist
-    means = nearest.means()
+    means, kept = (_mean_of_first(nearest.scores, which, k) for which in (exist, meet))
     ratio = np.divide(nearest.scores[:, 0], means, out=np.zeros(len(means)), where=exist[:, 0] & (means > 0))
     stands_out = exist[:, 0] & (ratio >= np.quantile(ratio[exist[:, 0]], 0.75))
-    last = np.where(exist, nearest.scores, np.inf).min(1)
-    kept = np.where(meet, nearest.scores, np.where(exist, last[:, None], 0.0)).sum(1) / np.maximum(exist.sum(1), 1)
     lacking = np.divide(means - kept, np.abs(means), out=np.zeros(len(means)), where=means != 0)
     return CopiesChoice(copies, float(meet[stands_out, 0].mean()), float(np.abs(lacking[exist[:, 0]]).mean()))
+
+
+def _mean_of_first(scores: np.ndarray, which: np.ndarray, k: int) -> np.ndarray:
+    """The mean of the first k scores of each row that are marked; 0 where none is."""
+    first = which & (which.cumsum(1) <= k)
+    return np.where(first, scores, 0.0).sum(1) / np.maximum(first.sum(1), 1)
 
 
 def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleCheck:

@@ -90,11 +90,11 @@ def test_as_many_copies_as_the_wanted_recall_takes(
 
 
 def test_an_error_of_the_means_wants_more_copies() -> None:
-    """Of two neighbours only the first is met with one copy: the mean lacks a third, as if there were none behind."""
+    """With one copy the third takes the place of the second, which is not met: (0.9 + 0.3) / 2 for (0.9 + 0.6) / 2."""
     nearest = Neighbours(np.array([[0, 1, 2]]), np.float32([[0.9, 0.6, 0.3]]))
-    rows, others = np.array([[4, 5]]), np.array([[[4, 9], [5, 8], [7, 6]]])
-    assert recall_sample.expected(nearest, rows, others, 1) == (1, 1.0, pytest.approx(0.3 / 1.8))
-    assert recall_sample.expected(nearest, rows, others, 2) == (2, 1.0, pytest.approx(0.0, abs=1e-6))
+    rows, others = np.array([[4, 5]]), np.array([[[4, 9], [5, 8], [4, 6]]])
+    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5))
+    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6))
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])
