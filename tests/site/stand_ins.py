@@ -1,4 +1,4 @@
-"""A folder where small made-up files bear the names that README, pages and help texts use, and running what these say."""
+"""A folder where small made-up files bear the names that README, pages and help texts use, and how these are run."""
 
 from __future__ import annotations
 

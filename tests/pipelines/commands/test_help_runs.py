@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -49,7 +50,7 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_example(line: str) -> None:
     arguments = shlex.split(line)
     run(arguments[1:])
-    for option, value in zip(arguments, arguments[1:], strict=False):
+    for option, value in pairwise(arguments):
         assert option not in ("-o", "--out", "--rejected", "--documents") or Path(value).exists(), f"{line}: {value}"
 
 
