@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import types
 from collections.abc import Iterable, Sequence
@@ -51,6 +52,7 @@ def load_tree(path: str | Path) -> dict[str, Any]:
     """A YAML file of settings, not validated yet."""
     try:
         tree = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        json.dumps(tree, ensure_ascii=False, skipkeys=True, default=str).encode()  # half a character is no text
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
@@ -69,6 +71,8 @@ def validate_settings(model_class: type[Model], tree: dict[str, Any], where: str
         return model_class.model_validate(tree)
     except ValidationError as error:
         raise InputError(f"{where}: {_explain(model_class, error)}") from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"{where}: {error.object[:50]!a} is no text: half of a character") from None
 
 
 def apply_override(tree: dict[str, Any], override: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import IO, cast
+from urllib.parse import urlsplit
 
 import fsspec
 from fsspec import AbstractFileSystem
@@ -28,6 +29,8 @@ def resolve(url: str) -> tuple[AbstractFileSystem, str]:
         return fsspec.filesystem("file"), str(path.absolute())
     try:
         filesystem, inner = url_to_fs(url)
+        if "http" in filesystem.protocol:
+            urlsplit(inner)
     except (ValueError, ImportError) as error:
         raise InputError(f"{url}: cannot be opened ({error})") from None
     return filesystem, inner

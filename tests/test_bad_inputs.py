@@ -38,6 +38,12 @@ DEEP = "[" * 20_000
 SETTINGS = ReadSettings(lang="en")
 
 
+class Named(Settings):
+    """Settings that have a text."""
+
+    name: str
+
+
 class Empty(Settings):
     """Settings that have none."""
 
@@ -116,6 +122,24 @@ def test_parquet_text_that_is_no_utf8(tmp_path: Path) -> None:
         list(read_chunks(BitextSettings(path=str(path), src_lang="de", tgt_lang="en")))
     with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
         list(read_groups(CorpusFile(0, (str(path),), "parquet", ("de", "en"), None)))
+
+
+@pytest.mark.parametrize("charset", ["utf-8m", "hex", "utf\x008", ""])
+def test_a_page_in_a_character_set_that_nobody_knows(charset: str) -> None:
+    page = web._html_page("a.html", b"<html><body><p>One sentence of a page.</p></body></html>", charset)
+    assert page.text is not None and "One sentence" in page.text
+
+
+def test_a_url_that_is_none() -> None:
+    with pytest.raises(InputError, match=r"^http://\[: cannot be opened"):
+        resolve("http://[")
+
+
+def test_half_a_character_in_settings(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text('name: "\\ud800"\n')
+    with pytest.raises(InputError, match=r"train\.yaml: not valid YAML .*surrogates not allowed"):
+        load_settings(Named, path)
 
 
 def test_a_checkpoint_with_settings_nested_too_deep(tmp_path: Path) -> None:

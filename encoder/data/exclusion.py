@@ -87,6 +87,7 @@ def _cells(path: str) -> Iterator[str]:
     try:
         with open_binary(path) as stream:
             for batch in pq.ParquetFile(stream).iter_batches():
+                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
                 yield from _strings(batch.to_pydict())
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"--exclude {path}: cannot be read as Parquet ({error})") from None

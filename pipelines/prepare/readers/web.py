@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -115,11 +116,21 @@ def _warc_page(record: Any, url: str, body: bytes) -> Page:
     return _html_page(url, body, record.http_charset)
 
 
+def _known(charset: str | None) -> str | None:
+    """A character set that a page or its header names, where there is such a one."""
+    try:
+        found = codecs.lookup(charset or "")
+    except (LookupError, ValueError):
+        return None
+    return found.name if found._is_text_encoding else None
+
+
 def _html_page(url: str, body: bytes, charset: str | None) -> Page:
     from resiliparse.extract.html2text import extract_plain_text
     from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 
-    html = bytes_to_str(body, charset or detect_encoding(body, from_html_meta=True))
+    named = _known(charset) or _known(detect_encoding(body, from_html_meta=True))
+    html = bytes_to_str(body, named or detect_encoding(body))
     if _depth(html) > DEEPEST:
         return Page(url, None, TOO_DEEP)
     if _MANY_ATTRIBUTES.search(html):
