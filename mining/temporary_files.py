@@ -39,11 +39,11 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def remove_leftovers_beside(path: Path) -> None:
-    """Of one file or folder."""
-    starts = (f"{path.name}.", f".{path.name}.")
+    """Of one file or folder, and of what was made in its place: each such name begins with one more dot."""
+    start = f"{path.name.lstrip('.')}."
     with suppress(OSError):
         for other in list(path.parent.iterdir()):
-            if other.name.startswith(starts) and _TEMPORARY.search(other.name):
+            if other.name.lstrip(".").startswith(start) and _TEMPORARY.search(other.name):
                 _remove(other)
 
 

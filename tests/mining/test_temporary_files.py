@@ -50,6 +50,13 @@ def test_blocks_that_a_signal_kept_from_their_end_leave_nothing(tmp_path: Path) 
     unfinished.clear()
 
 
+def test_what_was_made_in_the_place_of_another_temporary_goes_too(tmp_path: Path) -> None:
+    inner = temporary_name(f".{temporary_name('.model')}")
+    (tmp_path / inner).mkdir()
+    with held_beside(tmp_path / "model"):
+        assert names(tmp_path) == [".model.lock"]
+
+
 def test_what_ended_is_not_removed(tmp_path: Path) -> None:
     with atomic_writer(str(tmp_path / "pairs.tsv")) as stream:
         stream.write(b"whole")
