@@ -1,7 +1,10 @@
-"""The partitioned graph against the exact one on real vectors: time, recall, gold pairs, and how time grows.
+"""The partitioned graph against the exact one on real vectors: time, recall, pairs, and how time grows.
 
 `ROWS=100000,200000 python -m tests.benchmarks partitioned`; needs ../shared/data/train. English against all other
-languages, half of each side with a counterpart, embedded by the default encoder. `EXACT=` limits the exact runs.
+languages, half of each side with a counterpart, embedded by the default encoder; where there is no more text, vectors
+of real pairs moved by a random vector, the same for both of a pair, and a little each. The exact graph is made of all
+rows up to `EXACT=` (200,000), beyond of an eighth of the source rows, and its time multiplied. `FAISS=250000` also
+searches with IVF-Flat and HNSW at that size.
 """
 
 from __future__ import annotations
@@ -18,8 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder import Encoder
-from mining.neighbours import Neighbours, read_neighbours
+from mining.approximate import import_faiss
+from mining.knn import knn_graph
+from mining.margin import Margin
+from mining.metrics import best_point, label_curve
+from mining.neighbours import KnnGraph, Neighbours, read_neighbours
+from mining.retrieval import Retrieval, retrieve
 from mining.threads import core_count
+from mining.vectors import from_array
 from pipelines.datasets.manifest import Dataset
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
@@ -27,6 +36,9 @@ from tests.pipelines.graph.vector_datasets import write_side
 
 DATA = Path("../shared/data/train")
 K = 4
+PART = 8
+QUERIES = 10_000
+MOVED, APART = 0.7, 0.2  # lengths of the random vectors
 
 
 def main() -> None:
@@ -34,26 +46,46 @@ def main() -> None:
         print(f"## partitioned: skipped, {DATA} is not here")
         return
     sizes = [int(size) for size in os.environ.get("ROWS", "50000,100000,200000").split(",")]
-    most_exact = int(os.environ.get("EXACT", "200000"))
-    texts = english_pairs(max(sizes) * 3 // 2)
-    encoder = Encoder.load()
-    english = encoder.encode([pair.english for pair in texts], "en")
-    others = encode(encoder, texts)
-    print(f"## partitioned search, dim {encoder.dim}, k {K}, English against all other languages, {core_count()} cores")
-    print("rows a side | exact s | partitioned s | ratio | copies | recall@1 | recall@4 | mean error | gold of exact's")
+    most_exact, with_faiss = int(os.environ.get("EXACT", "200000")), int(os.environ.get("FAISS", "0"))
+    english, others, real = vectors_of_pairs(max(sizes) * 3 // 2)
+    dim = english.shape[1]
+    print(f"## partitioned search, dim {dim}, k {K}, {real:,} real pairs, {core_count()} cores")
+    print(
+        "rows a side | exact s | partitioned s | ratio | CPU s | copies | recall@1 | recall@4 | mean error | "
+        "gold of exact's | F1 exact | F1 partitioned"
+    )
     seconds = []
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as name:
         for size in sizes:
             folder = Path(name) / str(size)
-            sides = [
-                write_side(folder / "en", english[:size], 4),
-                write_side(folder / "xx", others[size // 2 :][:size], 4),
-            ]
-            exact = timed(sides, folder, "exact") if size <= most_exact else None
-            seconds.append(report(size, exact, timed(sides, folder, "partitioned")))
+            sides = english[:size], others[size // 2 :][:size]
+            urls = [write_side(folder / side, rows, 4) for side, rows in zip(("en", "xx"), sides, strict=True)]
+            exact = timed(urls, folder, "exact") if size <= most_exact else part_of_exact(sides, folder)
+            found = timed(urls, folder, "partitioned")
+            seconds.append(report(size, exact, found))
+            if size == with_faiss:
+                search_with_faiss(*sides, folder)
     if len(sizes) > 1:
         slope = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
         print(f"log-log slope of time {slope:.2f}")
+
+
+def vectors_of_pairs(count: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Unit vectors of both sides of so many pairs, and how many of these are real."""
+    texts = english_pairs(count)
+    encoder = Encoder.load()
+    sides = [encoder.encode([pair.english for pair in texts], "en"), encode(encoder, texts)]
+    sides = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in sides]
+    more = count - len(texts)
+    if more > 0:
+        draw = np.random.default_rng(0)
+        of = draw.integers(0, len(texts), more)
+        both = draw.standard_normal((more, encoder.dim), np.float32) * np.float32(MOVED / encoder.dim**0.5)
+        for number, side in enumerate(sides):
+            own = draw.standard_normal(both.shape, np.float32) * np.float32(APART / encoder.dim**0.5)
+            moved = side[of] + both + own
+            sides[number] = np.concatenate([side, moved / np.linalg.norm(moved, axis=1, keepdims=True)])
+    return sides[0].astype(np.float32), sides[1].astype(np.float32), len(texts)
 
 
 class Pair(NamedTuple):
@@ -91,38 +123,97 @@ def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
     return vectors
 
 
-def timed(sides: list[str], folder: Path, search: str) -> tuple[float, Dataset]:
-    asked = GraphSettings(
-        source=sides[0],
-        target=sides[1],
-        out=str(folder / search),
-        k=K,
-        search=search,
-    )
-    begun = time.perf_counter()
+class Made(NamedTuple):
+    """A graph, what it took, and of how large a part of the source rows it is."""
+
+    seconds: float
+    cpu: float
+    graph: Dataset
+    share: int = 1
+
+
+def timed(sides: list[str], folder: Path, search: str) -> Made:
+    asked = GraphSettings(source=sides[0], target=sides[1], out=str(folder / search), k=K, search=search)
+    begun, cpu = time.perf_counter(), time.process_time()
     graph = build_graph(asked)
-    return time.perf_counter() - begun, graph
+    return Made(time.perf_counter() - begun, time.process_time() - cpu, graph)
 
 
-def report(size: int, exact: tuple[float, Dataset] | None, found: tuple[float, Dataset]) -> float:
-    taken, graph = found
-    measures = graph.manifest.measures
+def part_of_exact(sides: tuple[np.ndarray, np.ndarray], folder: Path) -> Made:
+    """The exact graph of every eighth source row and all target rows."""
+    urls = [write_side(folder / "eighth", sides[0][::PART], 1), str(folder / "xx")]
+    made = timed(urls, folder, "exact")
+    return Made(PART * made.seconds, PART * made.cpu, made.graph, PART)
+
+
+def report(size: int, exact: Made, found: Made) -> float:
+    measures = found.graph.manifest.measures
     recalls = [np.mean([measures[f"{side}_{name}"] for side in ("forward", "backward")]) for name in MEASURES]
-    against, gold = f"- | {taken:.1f} | -", "-"
-    if exact is not None:
-        against = f"{exact[0]:.1f} | {taken:.1f} | {exact[0] / taken:.1f}"
-        gold = f"{gold_found(graph, size) / max(gold_found(exact[1], size), 1):.2%}"
-    figures = [f"{measures['copies']:.0f}", *(f"{recall:.2%}" for recall in recalls), gold]
-    print(" | ".join([f"{size:,}", against, *figures]), flush=True)
-    return taken
+    ours = whole_graph(found.graph)
+    gold = gold_found(ours.forward, size, exact.share) / max(gold_found(whole_graph(exact.graph).forward, size), 1)
+    f1 = ["-", f"{best_f1(ours, size):.2f}"]
+    if exact.share == 1:
+        f1[0] = f"{best_f1(whole_graph(exact.graph), size):.2f}"
+    scaled = "" if exact.share == 1 else f" ({exact.share} times {exact.seconds / exact.share:.1f})"
+    figures = [f"{found.cpu:.0f}", f"{measures['copies']:.0f}", *(f"{recall:.2%}" for recall in recalls)]
+    times = [f"{exact.seconds:.1f}{scaled}", f"{found.seconds:.1f}", f"{exact.seconds / found.seconds:.1f}"]
+    print(" | ".join([f"{size:,}", *times, *figures, f"{gold:.2%}", *f1]), flush=True)
+    return found.seconds
+
+
+def whole_graph(graph: Dataset) -> KnnGraph:
+    """Row numbers are ids in these datasets, but for a part of the source."""
+    sides = []
+    for role in ("forward", "backward"):
+        parts = [read_neighbours(graph.place(shard))[1] for shard in graph.shards if shard.role == role]
+        sides.append(Neighbours(*map(np.concatenate, zip(*parts, strict=True))))
+    return KnnGraph(*sides)
+
+
+def gold_found(near: Neighbours, size: int, every: int = 1) -> int:
+    """Source rows, or every n-th of them, whose translation is among their neighbours."""
+    step = every if len(near.ids) == size else size // len(near.ids)
+    rows = np.arange(0, size, step)
+    ids = near.ids[::every] if len(near.ids) == size else near.ids
+    truth = rows - size // 2
+    return int((ids == np.where(truth >= 0, truth, -2)[:, None]).any(1).sum())
+
+
+def best_f1(graph: KnnGraph, size: int) -> float:
+    """Of the pairs by the distance margin, at the best threshold."""
+    pairs = retrieve(graph, Retrieval.max, Margin.distance)
+    right = pairs.source - size // 2 == pairs.target
+    return 100 * float(best_point(label_curve(pairs.scores, right, size - size // 2)).f1)
+
+
+def search_with_faiss(x: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """Seconds for both directions, all rows: indexes built whole, a sample of the rows searched and its time scaled."""
+    faiss = import_faiss()
+    rows = np.random.default_rng(1).choice(len(x), QUERIES, replace=False)
+    truth = knn_graph(from_array(x[rows], "sample"), from_array(y, "all"), K).forward.ids
+    cells = int(4 * len(y) ** 0.5)
+    flat = faiss.IndexFlatIP(y.shape[1])
+    kinds = [
+        ("IVF-Flat", faiss.IndexIVFFlat(flat, y.shape[1], cells, faiss.METRIC_INNER_PRODUCT), "nprobe"),
+        ("HNSW", faiss.IndexHNSWFlat(y.shape[1], 32, faiss.METRIC_INNER_PRODUCT), "efSearch"),
+    ]
+    for name, index, effort in kinds:
+        begun = time.perf_counter()
+        index.train(y[:: max(1, len(y) // (40 * cells))])
+        index.add(y)
+        built = time.perf_counter() - begun
+        for value in (16, 64, 256):
+            faiss.ParameterSpace().set_index_parameter(index, effort, value)
+            begun = time.perf_counter()
+            found = index.search(x[rows], K)[1]
+            searched = (time.perf_counter() - begun) * len(x) / QUERIES
+            recall = (truth[:, :, None] == found[:, None, :]).any(2).mean()
+            first = (truth[:, 0] == found[:, 0]).mean()
+            print(
+                f"{name}, {effort} {value}: {2 * (built + searched):.0f} s ({built:.0f} s to build, {searched:.0f} s "
+                f"to search a direction), recall@1 {first:.2%}, @{K} {recall:.2%}",
+                flush=True,
+            )
 
 
 MEASURES = ("recall_at_1", "recall", "mean_error")
-
-
-def gold_found(graph: Dataset, size: int) -> int:
-    """Rows of the source whose translation is among their neighbours."""
-    parts = [read_neighbours(graph.place(shard))[1] for shard in graph.shards if shard.role == "forward"]
-    near = Neighbours(*map(np.concatenate, zip(*parts, strict=True)))
-    truth = np.arange(len(near.ids)) - size // 2
-    return int((near.ids == np.where(truth >= 0, truth, -2)[:, None]).any(1).sum())
