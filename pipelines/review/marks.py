@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -67,10 +68,16 @@ class Marks:
         return standing
 
     def _append(self, mark: Mark) -> None:
-        with self.path.open("ab") as stream:
-            stream.write(mark.model_dump_json().encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        whole = self.path.stat().st_size if self.path.exists() else 0
+        try:
+            with self.path.open("ab") as stream:
+                stream.write(mark.model_dump_json().encode() + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            with suppress(OSError):  # half a line would spoil the next mark
+                os.truncate(self.path, whole)
+            raise InputError(f"{self.path}: the mark is not kept ({error.strerror})") from None
         self._history.append(mark)
 
 

@@ -1,5 +1,7 @@
 """Marks survive whatever happens between two key presses."""
 
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,21 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path.write_text("nonsense\n")
     with pytest.raises(InputError, match=r"marks.jsonl, line 1: not a mark"):
         Marks(path)
+
+
+def test_a_mark_that_cannot_be_written_leaves_nothing_and_is_said(tmp_path: Path) -> None:
+    marks = Marks(tmp_path / "marks.jsonl")
+    marks.add("a", "right")
+    before = marks.path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))  # as a disk that is nearly full
+    try:
+        with pytest.raises(InputError, match=r"marks\.jsonl: the mark is not kept \(File too large\)"):
+            marks.add("b", "wrong")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert marks.path.read_bytes() == before
+    marks.add("b", "wrong")
+    assert Marks(marks.path).verdicts() == {"a": "right", "b": "wrong"}
