@@ -47,6 +47,11 @@ def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) 
     return lowercase(segmented) if settings.normalize.lowercase else segmented
 
 
+def tokenizer_fingerprint(subword: str, settings: TextSettings) -> str:
+    """What identifies the tokens of a text path: the hash of its SentencePiece model, and its settings."""
+    return f"{subword} {settings!r}"
+
+
 class TextEncoder:
     """Sentences to token ids; cheap to pickle, so that workers of any kind can have one each.
 

@@ -125,8 +125,8 @@ def read_entailments(file: CorpusFile) -> Iterator[Row]:
     """Premise and entailed hypothesis of one language as a pair: what mSimCSE mixes with translations."""
     for row in read_triples(file):
         if isinstance(row, Triple):
-            texts = dict(zip(*row.positive, strict=True))
-            for lang, text in zip(*row.anchor, strict=True):
+            texts = dict(row.positive.sentences)
+            for lang, text in row.anchor.sentences:
                 if lang in texts:
                     yield Group((lang, lang), (text, texts[lang]))
         else:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
+import pyarrow as pa
+
 from encoder.data.corpora import CorpusFile, Format
 from encoder.languages import canonical
 from mining.catalogs import is_draft, one_line, read_catalog
@@ -14,12 +16,21 @@ from mining.errors import InputError
 from mining.files import open_binary, readable_lines
 from mining.translation_units import iterate_units
 
+TOKEN_COLUMNS = ("src_tokens", "tgt_tokens")
+_TOKENIZER = b"tokenizer"
+
 
 class Group(NamedTuple):
     """Sentences that translate each other; a single one in monolingual text."""
 
     langs: tuple[str, ...]
     texts: tuple[str, ...]
+    tokens: tuple[list[int], ...] | None = None  # of the texts, where they are known
+
+    @property
+    def sentences(self) -> Iterator[tuple[str, str]]:
+        """Language and text of each."""
+        return zip(self.langs, self.texts, strict=True)
 
 
 class Triple(NamedTuple):
@@ -40,9 +51,12 @@ class Malformed(NamedTuple):
 Row = Group | Triple | Malformed
 
 
-def read_groups(file: CorpusFile) -> Iterator[Row]:
-    """Stream a corpus file; only what makes the rest of it worthless is an error."""
-    return _READERS[file.format](file)
+def read_groups(file: CorpusFile, tokenizer: str | None = None) -> Iterator[Row]:
+    """Stream a corpus file; only what makes the rest of it worthless is an error.
+
+    A Parquet file of pairs may hold the tokens of its texts, which are read where they are of this tokenizer.
+    """
+    return _read_parquet(file, tokenizer) if file.format == "parquet" else _READERS[file.format](file)
 
 
 def _pair(langs: tuple[str, str], left: Any, right: Any, line: int) -> Row:
@@ -146,8 +160,14 @@ def _read_nli_pairs(file: CorpusFile) -> Iterator[Row]:
     return read_entailments(file)
 
 
-def _read_parquet(file: CorpusFile) -> Iterator[Row]:
-    import pyarrow as pa
+def with_tokens(pairs: pa.Table, source: pa.Array, target: pa.Array, tokenizer: str) -> pa.Table:
+    """Pairs with the tokens that a tokenizer makes of their texts, for `read_groups`."""
+    for name, tokens in zip(TOKEN_COLUMNS, (source, target), strict=True):
+        pairs = pairs.append_column(pa.field(name, tokens.type, metadata={_TOKENIZER: tokenizer}), tokens)
+    return pairs
+
+
+def _read_parquet(file: CorpusFile, tokenizer: str | None = None) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     langs = cast(tuple[str, str], file.langs)
@@ -160,13 +180,25 @@ def _read_parquet(file: CorpusFile) -> Iterator[Row]:
             if missing:
                 names = ", ".join(table.schema_arrow.names)
                 raise InputError(f"{file.name}: no column {missing[0]}; set `columns` to two of: {names}")
-            for batch in table.iter_batches(columns=columns):
+            known = TOKEN_COLUMNS if file.columns is None and _tokens_by(table.schema_arrow, tokenizer) else ()
+            for batch in table.iter_batches(columns=[*columns, *known]):
                 batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
-                for left, right in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+                for left, right, *tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
-                    yield _pair(langs, left, right, number)
+                    row = _pair(langs, left, right, number)
+                    if tokens and None not in tokens and isinstance(row, Group):
+                        row = row._replace(tokens=tuple(tokens))
+                    yield row
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file.name}: cannot be read as Parquet after row {number} ({error})") from None
+
+
+def _tokens_by(schema: pa.Schema, tokenizer: str | None) -> bool:
+    """Whether a file has tokens of its texts, made by this tokenizer."""
+    if tokenizer is None or not set(TOKEN_COLUMNS) <= set(schema.names):
+        return False
+    made_by = [(schema.field(name).metadata or {}).get(_TOKENIZER) for name in TOKEN_COLUMNS]
+    return made_by == [tokenizer.encode()] * len(TOKEN_COLUMNS)
 
 
 def _read_moses(file: CorpusFile) -> Iterator[Row]:

@@ -118,7 +118,7 @@ def _build(
     counters: Counter[str] = Counter()
     groups = 0
     with atomic_path(folder) as temporary, closing(StoreWriter(temporary, data.pairs)) as writer:
-        blocks = text_blocks(files, data.languages, strict, counters, draw_limits(data))
+        blocks = text_blocks(files, data.languages, strict, counters, draw_limits(data), tokenizer.fingerprint)
         for corpus, block, dropped in _tokenize(blocks, tokenizer, read_exclusions(exclude)):
             counters.update(dropped)
             writer.add(corpus, block)
@@ -138,10 +138,13 @@ def text_blocks(
     strict: bool,
     counters: Counter[str],
     most: Mapping[int, int] = MappingProxyType({}),
+    tokenizer: str | None = None,
 ) -> Iterator[TextBlock]:
     """Groups of wanted languages in blocks; malformed lines are counted, or are errors when `strict`."""
     for corpus, own in groupby(files, key=lambda file: file.corpus):
-        rows: Iterable[Group | Triple] = chain.from_iterable(_good_rows(file, strict, counters) for file in own)
+        rows: Iterable[Group | Triple] = chain.from_iterable(
+            _good_rows(file, strict, counters, tokenizer) for file in own
+        )
         block = TextBlock(corpus, [], [])
         sentences = 0
         for row in _sample(rows, most[corpus]) if corpus in most else rows:
@@ -156,8 +159,10 @@ def text_blocks(
             yield block
 
 
-def _good_rows(file: CorpusFile, strict: bool, counters: Counter[str]) -> Iterator[Group | Triple]:
-    for row in read_groups(file):
+def _good_rows(
+    file: CorpusFile, strict: bool, counters: Counter[str], tokenizer: str | None
+) -> Iterator[Group | Triple]:
+    for row in read_groups(file, tokenizer):
         if not isinstance(row, Malformed):
             yield row
         elif strict:
@@ -197,7 +202,7 @@ def _add(block: TextBlock, row: Group | Triple, languages: Sequence[str] | None)
 def _only(group: Group, languages: Sequence[str] | None) -> Group:
     if languages is None or all(lang in languages for lang in group.langs):
         return group
-    kept = [(lang, text) for lang, text in zip(*group, strict=True) if lang in languages]
+    kept = [(lang, text) for lang, text in group.sentences if lang in languages]
     return Group(tuple(lang for lang, _ in kept), tuple(text for _, text in kept))
 
 
@@ -241,11 +246,10 @@ def tokenize_block(tokenizer: Tokenizer, block: TextBlock, excluded: frozenset[i
     kept = [n for n, group in enumerate(block.groups) if not is_excluded(group.texts, excluded)]
     groups = [block.groups[n] for n in kept]
     dropped["excluded"] += len(block.groups) - len(groups)
-    texts = [text for group in groups for text in group.texts]
     names = tuple(sorted({lang for group in groups for lang in group.langs}))
     number = {name: n for n, name in enumerate(names)}
     languages = np.array([number[lang] for group in groups for lang in group.langs], np.int16)
-    tokens = _encode(tokenizer, texts, names, languages)
+    tokens = _encode(tokenizer, groups, names, languages)
     whole = np.array([len(group.texts) for group in groups], np.int64)
     sentence_ok = tokens.lengths > 0
     group_of = np.repeat(np.arange(len(whole)), whole)
@@ -268,9 +272,22 @@ def _renumber(triples: list[tuple[int, int, int]], kept: np.ndarray, groups: int
     return found[(found >= 0).all(axis=1)]
 
 
-def _encode(tokenizer: Tokenizer, texts: list[str], names: Sequence[str], languages: np.ndarray) -> Tokens:
-    rows = [np.flatnonzero(languages == n) for n in range(len(names))]
-    parts = [tokenizer.encode([texts[i] for i in of], name) for of, name in zip(rows, names, strict=True)]
+def _encode_distinct(tokenizer: Tokenizer, texts: Sequence[str], lang: str) -> Tokens:
+    """The tokens of some texts of a language; triples have the same ones many times."""
+    number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
+    tokens = tokenizer.encode(list(number), lang)
+    return tokens if len(number) == len(texts) else tokens.take(np.array([number[text] for text in texts]))
+
+
+def _encode(tokenizer: Tokenizer, groups: Sequence[Group], names: Sequence[str], languages: np.ndarray) -> Tokens:
+    """The tokens of all sentences: those that are known, and the others language by language."""
+    texts = [text for group in groups for text in group.texts]
+    known = np.repeat([group.tokens is not None for group in groups], [len(group.texts) for group in groups])
+    rows = [np.flatnonzero(~known & (languages == n)) for n in range(len(names))]
+    parts = [_encode_distinct(tokenizer, [texts[i] for i in of], name) for of, name in zip(rows, names, strict=True)]
+    if known.any():
+        rows.append(np.flatnonzero(known))
+        parts.append(Tokens.from_lists([tokens for group in groups for tokens in group.tokens or ()]))
     if not parts:
         return Tokens(np.zeros(0, np.int32), np.zeros(1, np.int64))
     lengths = np.concatenate([part.lengths for part in parts])

@@ -66,7 +66,7 @@ def sample_texts(blocks: Iterable[TextBlock], settings: SubwordSettings) -> dict
     room: dict[str, int] = {}
     for block in blocks:
         for group in block.groups:
-            for lang, text in zip(*group, strict=True):
+            for lang, text in group.sentences:
                 seen[lang] = seen.get(lang, 0) + 1
                 reservoir = kept.setdefault(lang, [])
                 if len(reservoir) < room.setdefault(lang, most):

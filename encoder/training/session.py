@@ -42,6 +42,7 @@ from encoder.objectives.distillation import Distillation
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
+from encoder.text import tokenizer_fingerprint
 from encoder.training.members import members, merge_members
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
@@ -89,7 +90,7 @@ def prepare_data(
         path = Path(settings.start.encoder) / SUBWORD
         name = file_hash(path)
     make = partial(load_tokenizer, settings.text, path)
-    recipe = TokenizerRecipe(make, f"{name} {settings.text!r}", workers=os.cpu_count() or 1)
+    recipe = TokenizerRecipe(make, tokenizer_fingerprint(name, settings.text), workers=os.cpu_count() or 1)
     store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
     subword = Subword.load(path)
     spells = isinstance(settings.model, BagSettings) and settings.model.ngrams > 0

@@ -14,6 +14,7 @@ from mining.errors import InputError
 from mining.files import atomic_writer
 from mining.paths import open_url
 from pipelines.datasets.contents import check_file
+from pipelines.datasets.manifest import Dataset
 
 ROW_GROUP = 16_384
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -47,6 +48,22 @@ def pieces_column(tokens: Tokens) -> pa.ListArray:
     if len(tokens.ids) >= 2**31:
         raise InputError("a shard has over two thousand million subword pieces; make `rows_per_shard` smaller")
     return pa.ListArray.from_arrays(pa.array(tokens.offsets.astype(np.int32)), pa.array(tokens.ids.astype(np.int32)))
+
+
+def column_of(sentences: Dataset, name: str, ids: np.ndarray) -> pa.Array:
+    """A column of the sentences with these ids, in their order, one shard in memory at a time."""
+    parts, places = [], []
+    first = 0
+    for shard in sentences.shards:
+        inside = np.flatnonzero((ids >= first) & (ids < first + shard.rows))
+        if len(inside):
+            column = read_shard(sentences.shard_url(shard), [name])[name]
+            parts += column.take(pa.array(ids[inside] - first)).chunks
+            places.append(inside)
+        first += shard.rows
+    kind = SCHEMA.append(PIECES).field(name).type
+    order = np.argsort(np.concatenate([np.zeros(0, np.int64), *places]))
+    return pa.chunked_array(parts, kind).combine_chunks().take(pa.array(order))
 
 
 def tokens_of(table: pa.Table) -> Tokens:

@@ -15,7 +15,7 @@ from mining.neighbours import Neighbours, read_neighbours
 from mining.scoring.tasks import NEAR
 from mining.top_k import MISSING
 from pipelines.datasets.manifest import Dataset
-from pipelines.datasets.sentences import read_shard
+from pipelines.datasets.sentences import column_of
 from pipelines.mine.edges import OTHER, Direction
 
 
@@ -63,10 +63,8 @@ def hard_negatives(
 def write_triples(path: Path, triples: Triples, anchors: Dataset, others: Dataset, languages: tuple[str, str]) -> None:
     """The triples as NLI, which the trainer reads: the translation is entailed, the negative contradicts."""
     ids = np.concatenate([triples.positive, triples.negative])
-    anchor, (positive, negative) = (
-        texts_of(anchors, triples.anchor),
-        np.split(np.array(texts_of(others, ids), object), 2),
-    )
+    anchor = column_of(anchors, "text", triples.anchor).to_pylist()
+    positive, negative = np.split(np.array(column_of(others, "text", ids).to_pylist(), object), 2)
     write_triple_texts(path, zip(anchor, positive, negative, strict=True), languages)
 
 
@@ -79,19 +77,6 @@ def write_triple_texts(path: Path, triples: Iterable[tuple[str, str, str]], lang
             stream.write(f"entailment\t{about}\t{right}\ncontradiction\t{about}\t{wrong}\n")
             count += 1
     return count
-
-
-def texts_of(sentences: Dataset, ids: np.ndarray) -> list[str]:
-    """The sentences with these ids, one shard in memory at a time."""
-    found = np.full(len(ids), None, object)
-    first = 0
-    for shard in sentences.shards:
-        inside = np.flatnonzero((ids >= first) & (ids < first + shard.rows))
-        if len(inside):
-            texts = read_shard(sentences.shard_url(shard), ["text"])["text"]
-            found[inside] = texts.take(pa.array(ids[inside] - first)).to_pylist()
-        first += shard.rows
-    return found.tolist()
 
 
 def _read(graph: Dataset, direction: Direction) -> tuple[np.ndarray, Neighbours]:

@@ -21,7 +21,7 @@ from pipelines.mine.mine_settings import MineSettings, RescoreSettings, Threshol
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import rescoring_by
-from pipelines.prepare.pieces import has_subwords
+from pipelines.prepare.pieces import has_subwords, pieces_tokenizer
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, accelerator_of, is_cluster
@@ -41,6 +41,7 @@ class Text(NamedTuple):
 
     languages: dict[str, Dataset]
     probes: dict[str, PairProbes]
+    tokenizer: str | None  # that of their `pieces`, where they have some
 
 
 class MinedCorpora(NamedTuple):
@@ -56,6 +57,7 @@ def prepare_text(
 ) -> Text:
     """Prepare each language with the subwords of `encoder`, which all rounds share, and the probes of each pair."""
     subwords = encoder if has_subwords(encoder) else None
+    tokenizer = None if subwords is None else pieces_tokenizer(subwords)
     languages = {}
     for lang in settings.languages:
         report(f"prepare {lang}")
@@ -76,7 +78,7 @@ def prepare_text(
             ProbeSide(languages[lang], lang, join(base, "text", f"probes-{pair}-{lang}")) for lang in pair.split("-")
         ]
         probes[pair] = PairProbes(*add_probes(path, *places))
-    return Text(languages, probes)
+    return Text(languages, probes, tokenizer)
 
 
 def mine_round(

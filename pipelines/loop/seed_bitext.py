@@ -112,7 +112,7 @@ def _read(
 
 
 def _pairs_of(group: Group, pairs: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    texts = dict(zip(group.langs, group.texts, strict=True))
+    texts = dict(group.sentences)
     for pair in pairs:
         source, target = (texts.get(lang) for lang in pair.split("-"))
         if source and target:

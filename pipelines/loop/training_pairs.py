@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
+from encoder.data.parallel_readers import with_tokens
 from mining.files import atomic_writer
 from mining.pairs import SCHEMA, conform
 from pipelines.datasets.manifest import read_model, write_model
+from pipelines.datasets.sentences import PIECES, column_of
 from pipelines.loop.gold import check_gold
 from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, negative_path, write_triples
 from pipelines.loop.loop_settings import LoopSettings
@@ -61,7 +64,7 @@ def write_training_pairs(
         found = []
         for pair, selection in selected.items():
             with atomic_writer(str(pairs_path(folder, pair))) as stream:
-                pq.write_table(selection.pairs, stream, compression="zstd")
+                pq.write_table(_with_pieces(pair, selection.pairs, text), stream, compression="zstd")
             negatives = _negatives(settings, pair, mined[pair], text, selection.pairs, folder)
             found.append(_describe(settings, pair, mined[pair], selection, precision, negatives))
         note = _Note(mined=tuple(found))
@@ -87,6 +90,16 @@ def _corpora(folder: Path, pair: MinedPair) -> list[dict[str, Any]]:
 def _table(mined: MinedCorpora) -> pa.Table:
     batches = [] if mined.pairs is None else [conform(table) for table in pair_batches(mined.pairs)]
     return pa.concat_tables([SCHEMA.empty_table(), *batches])
+
+
+def _with_pieces(pair: str, pairs: pa.Table, text: Text) -> pa.Table:
+    """Pairs with what their sentences were cut into when they were prepared, so that training need not do it again."""
+    if text.tokenizer is None or not len(pairs):
+        return pairs
+    source, target = (text.languages[lang] for lang in pair.split("-"))
+    src_pieces = column_of(source, PIECES.name, pairs["src_id"].to_numpy().astype(np.int64))
+    tgt_pieces = column_of(target, PIECES.name, pairs["tgt_id"].to_numpy().astype(np.int64))
+    return with_tokens(pairs, src_pieces, tgt_pieces, text.tokenizer)
 
 
 def _negatives(

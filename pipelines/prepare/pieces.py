@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import xxhash
 import yaml
 
 from encoder.settings import validate_settings
 from encoder.subword import Subword
-from encoder.text import TextEncoder, TextSettings
+from encoder.text import TextEncoder, TextSettings, tokenizer_fingerprint
 from mining.errors import InputError
 from mining.paths import exists, open_url
 from pipelines.datasets.manifest import SUBWORDS, Input, fingerprint, join
@@ -26,6 +27,12 @@ def load_text_encoder(folder: str, threads: int = 1) -> TextEncoder:
 def has_subwords(folder: str) -> bool:
     """Whether the encoder of a checkpoint cuts sentences by subwords of its own, and not by a pretrained tokenizer."""
     return exists(join(folder, SUBWORD))
+
+
+def pieces_tokenizer(folder: str) -> str:
+    """How training names the text path that makes pieces, so that it takes them in place of its own."""
+    encoder = load_text_encoder(folder)
+    return tokenizer_fingerprint(xxhash.xxh3_128_hexdigest(encoder.subword.model), encoder.settings)
 
 
 @lru_cache(maxsize=2)

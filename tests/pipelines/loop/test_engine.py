@@ -1,6 +1,8 @@
 """A whole loop over made-up languages: what rounds leave, what is never trained on, and that nothing is done twice."""
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 
 from encoder.checkpoint import load_checkpoint
 from encoder.data.exclusion import exclusion_key, read_exclusions
+from encoder.text import TextEncoder
+from encoder.tokens import Tokens
 from pipelines.cli import main
 from pipelines.datasets.manifest import open_dataset
 from pipelines.loop.records import RoundRecord, read_round, read_state
@@ -56,6 +60,7 @@ def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     tree = configuration(tmp_path)
     leaked = leak(tmp_path, "de-en")
     config, out = write_configuration(tmp_path, tree), tmp_path / "out"
+    tokenized = count_tokenized(monkeypatch)
     assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
     shown = capsys.readouterr()
     assert "control" in shown.out
@@ -68,6 +73,7 @@ def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     _check_lineage(out, first, second, control)
     assert load_checkpoint(out / "best").fingerprint == (first, second)[state.best or 0].encoder
     _check_training_data(tmp_path, out, second, leaked)
+    _check_tokenized_once(out / "round-1" / "train", tokenized)
 
     made = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.name != "state.json"}
     assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
@@ -86,6 +92,28 @@ def test_a_seed_too_small_for_a_classifier_is_refused_before_training(
     assert twinlode(monkeypatch, "loop", config, "--out", out) == 2
     assert "400 seed pairs" in capsys.readouterr().err
     assert not (out / "round-0").exists()
+
+
+def count_tokenized(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each sentence is tokenized from now on."""
+    seen: Counter[str] = Counter()
+    encode = TextEncoder.encode
+
+    def counted(self: TextEncoder, sentences: Sequence[str], lang: str | None) -> Tokens:
+        seen.update(sentences)
+        return encode(self, sentences, lang)
+
+    monkeypatch.setattr(TextEncoder, "encode", counted)
+    return seen
+
+
+def _check_tokenized_once(folder: Path, tokenized: Counter[str]) -> None:
+    """Mined sentences, when they are prepared; those of hard negatives go to the trainer as text."""
+    pairs = pq.read_table(folder / "de-en.parquet")
+    negatives = {cell for path in folder.glob("*.tsv") for line in path.open() for cell in line.rstrip().split("\t")}
+    texts = {*pairs["src_text"].to_pylist(), *pairs["tgt_text"].to_pylist()} - negatives
+    assert texts and {tokenized[text] for text in texts} == {1}
+    assert all(tokenized[text] <= 3 for text in pairs["src_text"].to_pylist())  # once more a file of negatives
 
 
 def _check_lineage(out: Path, first: RoundRecord, second: RoundRecord, control: RoundRecord) -> None:

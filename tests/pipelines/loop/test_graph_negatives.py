@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.parallel_readers import Triple, read_groups
+from encoder.data.parallel_readers import Group, Triple, read_groups
 from mining.margin import Margin
 from mining.neighbours import KnnGraph, write_neighbours
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
-from pipelines.datasets.sentences import SCHEMA, constant, write_shard
+from pipelines.datasets.sentences import SCHEMA, column_of, constant, write_shard
 from pipelines.datasets.work import Work
 from pipelines.evaluation.benchmark import graph_of
-from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, texts_of, write_triples
+from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, write_triples
 
 ROWS, PROBES, K, BELOW = 30, 6, 4, 1.0
 
@@ -83,7 +83,8 @@ def sentences(folder: Path, lang: str) -> Dataset:
 
 def test_the_trainer_reads_them_as_triples(stored: Dataset, tmp_path: Path) -> None:
     german, english = sentences(tmp_path / "de", "de"), sentences(tmp_path / "en", "en")
-    assert texts_of(german, np.array([25, 0, 25])) == ["de sentence 25", "de sentence 0", "de sentence 25"]
+    found = column_of(german, "text", np.array([25, 0, 25])).to_pylist()
+    assert found == ["de sentence 25", "de sentence 0", "de sentence 25"]
     ids = pa.array(range(ROWS), pa.uint64())
     pairs = pa.table({"src_id": ids, "tgt_id": ids, "cosine": np.ones(ROWS)})
     found = hard_negatives(stored, pairs, "forward", ROWS, NegativeLimits(BELOW), Margin.ratio)
@@ -93,6 +94,6 @@ def test_the_trainer_reads_them_as_triples(stored: Dataset, tmp_path: Path) -> N
     read = [row for row in read_groups(file) if isinstance(row, Triple)]
     assert len(read) == len(found.anchor) > 0
     assert [(t.anchor, t.positive, t.negative) for t in read] == [
-        tuple(((lang,), (f"{lang} sentence {n}",)) for lang, n in zip(("de", "en", "en"), row, strict=True))
+        tuple(Group((lang,), (f"{lang} sentence {n}",)) for lang, n in zip(("de", "en", "en"), row, strict=True))
         for row in zip(*(column.tolist() for column in found), strict=True)
     ]

@@ -21,7 +21,7 @@ def mine_with(monkeypatch: pytest.MonkeyPatch, folder: Path, error: InputError) 
     monkeypatch.setattr(round_mining, "mine", fail)
     settings = validate_settings(LoopSettings, write_world(folder), "loop.yaml")
     work = open_dataset(str(write_work(folder / "work", pairs_of(3)) / "src"), "sentences")
-    text = round_mining.Text(dict.fromkeys(("de", "en"), work), {"de-en": round_mining.PairProbes(work, work)})
+    text = round_mining.Text(dict.fromkeys(("de", "en"), work), {"de-en": round_mining.PairProbes(work, work)}, None)
     return round_mining._mine(settings, text, "de-en", work, "encoder", str(folder / "out"), 0.9, None)
 
 
