@@ -6,13 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from encoder.cards import CARD, TAG, markdown_table, read_card, write_card
 from encoder.checkpoint import CONFIG, FINGERPRINT, CheckpointSettings, read_metrics
-from encoder.data.store import Store
 from encoder.settings import load_settings
-from encoder.training.training_settings import TrainSettings
 
 _TAGS = ("sentence-similarity", "feature-extraction", "bitext-mining", TAG)
 _LIMITS = {
@@ -33,26 +29,15 @@ def model_head(languages: Iterable[str], library: str = "twinlode") -> dict[str,
     }
 
 
-def write_training_card(folder: Path, settings: TrainSettings, store: Store) -> None:
-    """The card of an encoder that was trained just now: data, recipe, figures, languages, limits."""
-    recipe = settings.model_dump(mode="json", exclude_unset=True)
-    sections = {
-        "Data": _data(settings, store),
-        "Recipe": f"```yaml\n{yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True)}```",
-    }
-    head, body = _checkpoint_card(folder, sections)
-    write_card(folder / CARD, head, body)
-
-
 def add_section(source: Path, target: Path, title: str, text: str, *, library: str | None = None) -> None:
     """The card of the checkpoint `source` with one section more, written into the folder `target`."""
-    head, body = read_card(source / CARD) if (source / CARD).is_file() else _checkpoint_card(source, {})
+    head, body = read_card(source / CARD) if (source / CARD).is_file() else checkpoint_card(source, {})
     head |= {"library_name": library} if library else {}
     kept = body.partition(f"\n## {title}\n")[0].rstrip()  # written again, it stands there once
     write_card(target / CARD, head, f"{kept}\n\n## {title}\n\n{text}")
 
 
-def _checkpoint_card(folder: Path, sections: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+def checkpoint_card(folder: Path, sections: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     """What a checkpoint folder itself tells."""
     settings = load_settings(CheckpointSettings, folder / CONFIG)
     fingerprint = (folder / FINGERPRINT).read_text().strip()
@@ -83,14 +68,3 @@ Held-out figures are of text like the training text, which says little about oth
     for title, text in sections.items():
         body += f"\n## {title}\n\n{text}\n"
     return model_head(settings.languages), body
-
-
-def _data(settings: TrainSettings, store: Store) -> str:
-    """Pairs of each corpus, and what was dropped before."""
-    rows = []
-    for number, corpus in enumerate(settings.data.corpora):
-        sources = [source for source in store.sources if source.corpus == number]
-        languages = sorted({lang for source in sources for lang in source.langs})
-        rows.append((corpus.path, " ".join(languages), f"{sum(len(source.pairs) for source in sources):,}"))
-    dropped = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in store.counters.items())
-    return f"{markdown_table(['corpus', 'languages', 'pairs'], rows)}\n\nCounted: {dropped}."

@@ -16,7 +16,8 @@ from fsspec.spec import AbstractBufferedFile
 
 from encoder.checkpoint import METRICS, load_checkpoint, read_metrics
 from encoder.data.corpora import CorpusFile
-from encoder.data.parallel_readers import Malformed, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Malformed
 from encoder.models.heads import read_modules
 from encoder.settings import Settings, load_settings
 from mining import files, translation_units

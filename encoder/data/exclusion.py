@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from encoder.data.corpora import CorpusFile, corpus_format
-from encoder.data.parallel_readers import Group, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from mining.errors import InputError
 from mining.files import open_binary, readable_lines
 from mining.paths import extension

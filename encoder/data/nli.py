@@ -21,7 +21,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from encoder.data.corpora import CorpusFile
-from encoder.data.parallel_readers import Group, Malformed, Row, Triple
+from encoder.data.parallel_rows import Group, Malformed, Row, Triple
 from encoder.languages import canonical
 from mining.errors import InputError
 from mining.files import readable_lines

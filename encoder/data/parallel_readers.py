@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import pyarrow as pa
 
 from encoder.data.corpora import CorpusFile, Format
+from encoder.data.nli import read_entailments, read_parallel_triples, read_premises, read_triples
+from encoder.data.parallel_rows import Group, Malformed, Row
 from encoder.languages import canonical
 from mining.catalogs import is_draft, one_line, read_catalog
 from mining.errors import InputError
@@ -18,37 +20,6 @@ from mining.translation_units import iterate_units
 
 TOKEN_COLUMNS = ("src_tokens", "tgt_tokens")
 _TOKENIZER = b"tokenizer"
-
-
-class Group(NamedTuple):
-    """Sentences that translate each other; a single one in monolingual text."""
-
-    langs: tuple[str, ...]
-    texts: tuple[str, ...]
-    tokens: tuple[list[int], ...] | None = None  # of the texts, where they are known
-
-    @property
-    def sentences(self) -> Iterator[tuple[str, str]]:
-        """Language and text of each."""
-        return zip(self.langs, self.texts, strict=True)
-
-
-class Triple(NamedTuple):
-    """A sentence, one that follows from it and one that contradicts it, each in some languages."""
-
-    anchor: Group
-    positive: Group
-    negative: Group
-
-
-class Malformed(NamedTuple):
-    """A line (or unit) that cannot be used, and why."""
-
-    line: int
-    reason: str
-
-
-Row = Group | Triple | Malformed
 
 
 def read_groups(file: CorpusFile, tokenizer: str | None = None) -> Iterator[Row]:
@@ -134,30 +105,6 @@ def _read_nway(file: CorpusFile) -> Iterator[Row]:
             yield Malformed(number, f"{len(cells)} columns instead of {len(langs)}")
         else:
             yield _group({lang: cell.strip() for lang, cell in zip(langs, cells, strict=True)}, number)
-
-
-def _read_nli(file: CorpusFile) -> Iterator[Row]:
-    from encoder.data.nli import read_triples
-
-    return read_triples(file)
-
-
-def _read_nli_parallel(file: CorpusFile) -> Iterator[Row]:
-    from encoder.data.nli import read_parallel_triples
-
-    return read_parallel_triples(file)
-
-
-def _read_nli_premises(file: CorpusFile) -> Iterator[Row]:
-    from encoder.data.nli import read_premises
-
-    return read_premises(file)
-
-
-def _read_nli_pairs(file: CorpusFile) -> Iterator[Row]:
-    from encoder.data.nli import read_entailments
-
-    return read_entailments(file)
 
 
 def with_tokens(pairs: pa.Table, source: pa.Array, target: pa.Array, tokenizer: str) -> pa.Table:
@@ -260,8 +207,8 @@ _READERS: dict[Format, Callable[[CorpusFile], Iterator[Row]]] = {
     "tmx": _read_tmx,
     "text": _read_text,
     "nway": _read_nway,
-    "nli": _read_nli,
-    "nli-pairs": _read_nli_pairs,
-    "nli-parallel": _read_nli_parallel,
-    "nli-premises": _read_nli_premises,
+    "nli": read_triples,
+    "nli-pairs": read_entailments,
+    "nli-parallel": read_parallel_triples,
+    "nli-premises": read_premises,
 }

@@ -20,7 +20,8 @@ import numpy as np
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import is_excluded, read_exclusions
-from encoder.data.parallel_readers import Group, Malformed, Triple, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group, Malformed, Triple
 from encoder.data.store import MANIFEST, Store, StoreWriter, TokenBlock
 from encoder.tokens import Tokens
 from encoder.workers import start_worker

@@ -12,11 +12,11 @@ from typing import Any, cast
 from encoder import distributed
 from encoder.bag_merge import merge_bags
 from encoder.checkpoint import SUBWORD, load_checkpoint, save_checkpoint
-from encoder.encoder_card import write_training_card
 from encoder.models import Bag
 from encoder.training.schedule import Position
 from encoder.training.state import BEST, STATE_FILE, save_facts
 from encoder.training.trainer import Trained, TrainingResult
+from encoder.training.training_card import write_training_card
 from encoder.training.training_settings import TrainSettings
 
 _SAMPLE = 100_000  # sentences of the training text, whose vectors say which directions matter

@@ -27,7 +27,6 @@ from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
 from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
-from encoder.encoder_card import write_training_card
 from encoder.models import (
     Bag,
     BagSettings,
@@ -47,6 +46,7 @@ from encoder.training.members import members, merge_members
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
 from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTask
+from encoder.training.training_card import write_training_card
 from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Validation, by_retrieval, by_similarity
 from mining.errors import InputError

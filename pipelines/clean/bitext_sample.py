@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from encoder.data.corpora import DataSettings, find_files
-from encoder.data.parallel_readers import Group, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from encoder.languages import canonical
 from mining.errors import InputError
 from mining.scoring.tasks import Bitext

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from pipelines.align.align_settings import AlignSettings
+from pipelines.commands.console_output import console_report, say_notes, show
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
-from pipelines.commands.mine import console_report, say_notes, show
 from pipelines.commands.options import CORPUS_OPTIONS, DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam

@@ -77,8 +77,8 @@ def command(
     quiet_beam()
     from mining.locks import held_folder
     from pipelines.clean.clean_stage import clean
+    from pipelines.commands.console_output import say_notes, show
     from pipelines.commands.encoder_figures import encoder_row, warnings
-    from pipelines.commands.mine import say_notes, show
     from pipelines.commands.standard_streams import output_file
     from pipelines.runners.runner import load_runner, require_reachable
 

@@ -64,8 +64,8 @@ def _embed_lines(settings: EmbedSettings, lang: str) -> None:
     from encoder import Encoder
     from mining.errors import InputError
     from mining.files import iterate_lines
+    from pipelines.commands.console_output import say_notes, show
     from pipelines.commands.encoder_figures import encoder_row, warnings
-    from pipelines.commands.mine import say_notes, show
     from pipelines.commands.places import check_places
     from pipelines.commands.standard_streams import keep_input, output_file
     from pipelines.embed.line_vectors import write_line_vectors

@@ -39,7 +39,7 @@ def command(
 
     from encoder.exchange import export_encoder
     from mining.locks import held_beside
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
 
     with held_beside(out):
         exported = export_encoder(encoder, form.value, out, trust_remote_code=trust_remote_code)
@@ -58,7 +58,7 @@ def command(
 def _quantize(encoder: str, out: Path, dim: int | None, megabytes: float) -> None:
     from encoder.quantization import quantize_encoder
     from mining.locks import held_beside
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
 
     with held_beside(out):
         made = quantize_encoder(encoder, out, dim=dim, megabytes=megabytes)

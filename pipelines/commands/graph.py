@@ -31,7 +31,7 @@ def command(
       twinlode graph work/en-vectors work/de-vectors --out work/graph
     """
     quiet_beam()
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
     from pipelines.commands.places import require_folder
     from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import accelerator_of, load_runner, require_reachable

@@ -32,7 +32,7 @@ def command(
     from encoder.exchange import import_encoder
     from encoder.models import PretrainedSettings
     from mining.locks import held_beside
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
 
     settings = PretrainedSettings(source=source, pooling=pooling.value, trust_remote_code=trust_remote_code)
     with held_beside(out):

@@ -40,7 +40,7 @@ def command(
     from rich.console import Console
     from rich.text import Text
 
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
     from pipelines.inspection import describe
     from pipelines.runners.console_table import show_table
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from pipelines.commands.console_output import console_report, say_notes
 from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
 from pipelines.commands.options import (
     CORPUS_OPTIONS,
@@ -178,20 +178,6 @@ def _inputs(tree: dict[str, Any]) -> list[str]:
     return [url for url in (*named, parts.get("threshold", {}).get("gold"), tree.get("seed")) if isinstance(url, str)]
 
 
-def say_notes(notes: list[str]) -> None:
-    """What a person should know of a run, on stderr."""
-    from rich.console import Console
-
-    for note in notes:
-        Console(stderr=True).print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
-
-
-def console_report(stage: str) -> None:
-    from rich.console import Console
-
-    Console(stderr=True).print(f"[bold]{stage}")
-
-
 def work_beside(out: str) -> str:
     """`pairs.tsv.gz` has its work in `pairs.work`, and so has every other output of that name."""
     folder, slash, name = out.rpartition("/")
@@ -211,20 +197,3 @@ def _with_threshold(chosen: dict[str, Any], review: str | None) -> dict[str, Any
         raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
     kept = {at: value for at, value in chosen.items() if at != "threshold.precision"}
     return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
-
-
-def show(title: str | None, rows: Iterable[tuple[str, str]], *, error: bool = False) -> None:
-    """Print a table of names and figures; what is too long for the terminal goes on below, and nothing is cut off.
-
-    With `error` on standard error, where standard output is for something else.
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title) if title else None, title_justify="left", show_header=False)
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold", justify="right")
-    for row in rows:
-        table.add_row(*map(Text, row))  # as Text, because names of files may hold what rich takes for markup
-    Console(stderr=error).print(table)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from rich.console import Console
 
-from pipelines.commands.mine import show
+from pipelines.commands.console_output import show
 from pipelines.datasets.manifest import Counters, Dataset
 from pipelines.mine.pair_search import JobResult
 from pipelines.mine.pair_shards import read_pair_shard

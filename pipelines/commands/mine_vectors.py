@@ -67,7 +67,8 @@ def command(
     """
     from mining.errors import InputError
     from mining.lazy import without_pandas
-    from pipelines.commands.mine import console_report, work_beside
+    from pipelines.commands.console_output import console_report
+    from pipelines.commands.mine import work_beside
 
     chosen |= {"work": work or work_beside(out)} | chosen_filters(filters)
     settings = validated(VectorJobSettings, OPTIONS, settings_tree(chosen, config, set_), "mine-vectors")
@@ -132,7 +133,7 @@ def _write_curve(url: str, result: JobResult) -> None:
 
 
 def _summarise(result: JobResult, written: int, out: str, settings: VectorJobSettings) -> None:
-    from pipelines.commands.mine import say_notes
+    from pipelines.commands.console_output import say_notes
     from pipelines.commands.mine_summary import summarise
 
     summarise(result, written, out, settings.work)

@@ -32,7 +32,7 @@ def command(
     from encoder import default
     from encoder.inference import Encoder
     from encoder.settings import apply_override, validate_settings
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
     from pipelines.loop.bitext_negatives import BitextNegativeSettings, write_negatives
 
     tree: dict[str, object] = {"data": {"corpora": [{"path": path} for path in bitext]}}

@@ -70,7 +70,7 @@ def command(
 
 def summarise(dataset: Dataset) -> None:
     """Print what became of the rows of a dataset."""
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
 
     counters = dataset.manifest.counters
     dropped = sorted(counters.dropped.items(), key=lambda item: -item[1])

@@ -29,7 +29,7 @@ def command(
 
     from mining.errors import InputError
     from mining.paths import extension, resolve
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
     from pipelines.commands.places import check_places
     from pipelines.report import write_report
 

@@ -33,7 +33,7 @@ def command(
 
     from mining.errors import InputError
     from mining.locks import held_folder
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
     from pipelines.review.review_session import Session, review_folder
     from pipelines.review.server import ReviewServer
 

@@ -34,7 +34,7 @@ def command(
     from mining.locks import held_folder
     from mining.scoring.classifier import ABOUT, FOLDER, Use
     from pipelines.clean.classifier_training import ClassifierSettings, train_classifier
-    from pipelines.commands.mine import show
+    from pipelines.commands.console_output import show
 
     settings = load_settings(ClassifierSettings, config, set_ or [])
     if encoder is None and out is None:

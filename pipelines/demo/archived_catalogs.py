@@ -11,7 +11,8 @@ from zipfile import BadZipFile
 from fsspec.implementations.zip import ZipFileSystem
 
 from encoder.data.corpora import CorpusFile
-from encoder.data.parallel_readers import Group, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from encoder.normalize import normalize
 from mining.errors import InputError
 from pipelines.demo.messages import is_sentence_pair, plain

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import exclusion_key, is_excluded
-from encoder.data.parallel_readers import Group, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from mining.errors import InputError
 from mining.files import atomic_text
 from pipelines.datasets.manifest import read_model, write_model

@@ -16,7 +16,8 @@ import xxhash
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.data.exclusion import exclusion_key
-from encoder.data.parallel_readers import Group, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from mining.files import atomic_text, iterate_lines
 
 LANGUAGES = ("de", "fr", "es", "zh", "ru", "cs")

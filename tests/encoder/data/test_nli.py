@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.parallel_readers import Group, Malformed, Row, Triple, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group, Malformed, Row, Triple
 from mining.errors import InputError
 
 

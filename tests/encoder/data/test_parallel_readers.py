@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 from encoder.data.corpora import CorpusFile, CorpusSettings, DataSettings, find_files
-from encoder.data.parallel_readers import Group, Malformed, Row, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group, Malformed, Row
 from encoder.data.preparation import data_fingerprint, draw_limits, text_blocks
 from mining.errors import InputError
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from encoder.data.parallel_readers import Group
+from encoder.data.parallel_rows import Group
 from encoder.data.preparation import TextBlock
 from encoder.data.vocabulary import sample_texts, shares
 from encoder.subword import SubwordSettings

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
-from pipelines.commands.mine import show
+from pipelines.commands.console_output import show
 from pipelines.commands.mine_summary import known_measures, sentence_rows
 from pipelines.datasets.manifest import Counters
 

@@ -8,7 +8,8 @@ import numpy as np
 from typer.testing import CliRunner
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.parallel_readers import Triple, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Triple
 from mining.scoring.tasks import Bitext
 from pipelines.cli import app
 from pipelines.evaluation.benchmark import graph_of

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from encoder.data.corpora import CorpusSettings, DataSettings, find_files
-from encoder.data.parallel_readers import Group, Triple, read_groups
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group, Triple
 from mining.margin import Margin
 from mining.neighbours import KnnGraph, write_neighbours
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
