@@ -40,6 +40,17 @@ class NormalizeSettings(BaseModel):
     whitespace: bool = Field(True, description="One space for all white space.")
     lowercase: bool = Field(True, description="Lower case.")
 
+    def after(self, done: NormalizeSettings) -> NormalizeSettings:
+        """The steps that are left to take on text that went through others; none of them changes anything twice."""
+        marks, nfkc = self.vowel_marks and not done.vowel_marks, self.nfkc and not done.nfkc
+        return NormalizeSettings(
+            nfkc=nfkc,
+            vowel_marks=marks,
+            control=self.control and not done.control,
+            whitespace=self.whitespace and (marks or nfkc or not done.whitespace),  # a mark may be a word of its own
+            lowercase=self.lowercase and not done.lowercase,
+        )
+
 
 def normalize(sentences: Sequence[str], settings: NormalizeSettings) -> list[str]:
     """Every sentence through the steps that are switched on."""

@@ -68,10 +68,13 @@ class TextEncoder:
     def __reduce__(self) -> tuple[partial[TextEncoder], tuple[()]]:
         return partial(TextEncoder, self.settings, self.subword, threads=self.threads), ()
 
-    def encode(self, sentences: Sequence[str], lang: str | None) -> Tokens:
+    def encode(
+        self, sentences: Sequence[str], lang: str | None, *, normalized: NormalizeSettings | None = None
+    ) -> Tokens:
         """The first `max_tokens` ids of every sentence, in order; an empty sentence has none.
 
-        They are those of `prepare` and then SentencePiece, but each distinct word takes that way only once.
+        They are those of `prepare` and then SentencePiece, but each distinct word takes that way only once. Steps
+        that the sentences are `normalized` by already are not taken again.
         """
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences, not one string; write [sentence]")
@@ -80,7 +83,8 @@ class TextEncoder:
         if settings.segment:
             cut = by_word(lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
         try:
-            tokens = self._gather(normalize(sentences, self._cased), cut) if cut is not None else None
+            steps = self._cased if normalized is None else self._cased.after(normalized)
+            tokens = self._gather(normalize(sentences, steps), cut) if cut is not None else None
         except (TypeError, UnicodeEncodeError, InputError):
             require_text(sentences)
             raise

@@ -15,7 +15,7 @@ from encoder.tokens import Tokens
 from pipelines.datasets.sentences import DOCUMENT, PIECES, POSITION, ROW_GROUP, SCHEMA, constant, pieces_column
 from pipelines.datasets.work import Work
 from pipelines.prepare.duplicates import duplicates_of
-from pipelines.prepare.parts import Part, read_rows
+from pipelines.prepare.parts import CLEANING, Part, read_rows
 from pipelines.prepare.readers import Block
 
 
@@ -95,14 +95,15 @@ def shard_table(
     schema = pa.schema([*SCHEMA, DOCUMENT, POSITION]) if documents else SCHEMA
     table = rows.add_column(0, SCHEMA.field("id"), ids).cast(schema)
     if encoder is not None:
-        table = table.append_column(PIECES, pieces_column(_cut(encoder, table.column("text"), lang)))
+        table = table.append_column(PIECES, pieces_column(cut_texts(encoder, table.column("text"), lang)))
     return table
 
 
-def _cut(encoder: TextEncoder, texts: pa.ChunkedArray, lang: str) -> Tokens:
+def cut_texts(encoder: TextEncoder, texts: pa.ChunkedArray, lang: str) -> Tokens:
     """Subword ids, some rows at a time: the words of a whole shard as Python strings would take most of the memory."""
     starts = range(0, len(texts), ROW_GROUP)
-    return Tokens.concatenate([encoder.encode(texts[i : i + ROW_GROUP].to_pylist(), lang) for i in starts])
+    parts = (texts[i : i + ROW_GROUP].to_pylist() for i in starts)
+    return Tokens.concatenate([encoder.encode(part, lang, normalized=CLEANING) for part in parts])
 
 
 def _slice_table(work: Work, piece: Slice, lang: str, partitions: int, *, documents: bool) -> pa.Table:

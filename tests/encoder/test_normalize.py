@@ -99,6 +99,19 @@ def test_all_steps_again_change_no_character() -> None:
     assert normalize(once, NormalizeSettings()) == once
 
 
+MARKED = ["a \u064b b", "\u0623\u064e", "\ufb01n\u00a0 x", "\x07 \u2002", "\u1e9b\u0323", "e\u0301 \uff21", "plain"]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"vowel_marks": True}, {"nfkc": False}, {"lowercase": False}])
+@pytest.mark.parametrize("done", [{}, {"nfkc": False}, {"control": False}, {"whitespace": False}])
+def test_the_steps_that_are_left_do_what_all_steps_do(wanted: dict[str, bool], done: dict[str, bool]) -> None:
+    texts = [*map(chr, range(0x80, 0x3100)), *(f"{chr(i)}\u0301 \u0651 x" for i in range(0x400)), *MARKED]
+    whole, before = NormalizeSettings(**wanted), NormalizeSettings(**{"lowercase": False} | done)
+    once = normalize(texts, before)
+    assert normalize(once, whole.after(before)) == normalize(once, whole)
+    assert whole.after(whole) == NormalizeSettings(**OFF)
+
+
 def test_lowercase_of_many() -> None:
     assert lowercase(["A", "Б", ""]) == ["a", "б", ""]
 

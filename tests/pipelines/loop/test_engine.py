@@ -99,9 +99,9 @@ def count_tokenized(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     seen: Counter[str] = Counter()
     encode = TextEncoder.encode
 
-    def counted(self: TextEncoder, sentences: Sequence[str], lang: str | None) -> Tokens:
+    def counted(self: TextEncoder, sentences: Sequence[str], lang: str | None, **how: Any) -> Tokens:
         seen.update(sentences)
-        return encode(self, sentences, lang)
+        return encode(self, sentences, lang, **how)
 
     monkeypatch.setattr(TextEncoder, "encode", counted)
     return seen

@@ -1,11 +1,16 @@
 """Which rows of which part go into which shard."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from encoder.normalize import NormalizeSettings
+from encoder.subword import Subword
+from encoder.text import TextEncoder, TextSettings
 from pipelines.prepare.parts import Part
 from pipelines.prepare.readers.blocks import Block
-from pipelines.prepare.shards import lines_before, plan_shards
+from pipelines.prepare.shards import cut_texts, lines_before, plan_shards
+from tests.encoder.fixtures import subword_bytes
 
 
 def part(block: int, number: int, rows: int, end: int, last: bool = True) -> Part:
@@ -43,3 +48,13 @@ def test_plan(rows_per_shard: int, repeats: list[int], expected: list[list[tuple
 
 def test_lines_of_a_file_go_on_over_its_blocks() -> None:
     assert lines_before(PARTS, BLOCKS) == {0: 0, 1: 9, 2: 0}
+
+
+def test_what_is_clean_is_not_cleaned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[NormalizeSettings] = []
+    monkeypatch.setattr("encoder.text.normalize", lambda texts, settings: (steps.append(settings), list(texts))[1])
+    tokens = cut_texts(
+        TextEncoder(TextSettings(), Subword(subword_bytes())), pa.chunked_array([["One.", "Two."]]), "en"
+    )
+    assert len(tokens.lengths) == 2 and steps
+    assert not any(step.control or step.nfkc or step.whitespace for step in steps)
