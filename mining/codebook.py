@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from mining.approximate import import_faiss
+from mining.bytewise import round_rows
 from mining.quantised import int8_is_fast
 from mining.threads import Threads
 
@@ -54,8 +55,7 @@ class Codebook:
                 part = slice(first, min(first + _BLOCK_ROWS, stop))
                 _best_of(products(rows[part])[:, : len(self)], best[part])
 
-        with pool.one_by_one():
-            pool.over_rows(len(rows), work)
+        pool.multiply_over_rows(len(rows), work)
         return best
 
     @cached_property
@@ -64,9 +64,10 @@ class Codebook:
         if not multiplies_bytes(self.centroids.shape[1]):
             transposed = torch.from_numpy(self.centroids).T
             return lambda rows: torch.mm(torch.from_numpy(rows), transposed).numpy()
-        codes = byte_codes(self.centroids, np.abs(self.centroids).max())  # one scale: their products are compared
+        step = np.float32(127) / np.abs(self.centroids).max()  # one scale for all: their products are compared
+        codes = torch.from_numpy(np.rint(self.centroids * step).astype(np.int8))
         whole = F.pad(codes, (0, 0, 0, -len(codes) % _TILE)).T.contiguous()
-        return lambda rows: torch._int_mm(byte_codes(rows, np.abs(rows).max(1, keepdims=True)), whole).numpy()
+        return lambda rows: torch._int_mm(_row_codes(rows), whole).numpy()
 
     @cached_property
     def _links(self) -> Any:
@@ -107,9 +108,11 @@ def multiplies_bytes(dim: int) -> bool:
     return int8_is_fast() and dim % 8 == 0
 
 
-def byte_codes(rows: np.ndarray, peak: np.ndarray) -> torch.Tensor:
-    """The rows as int8, where `peak` becomes 127."""
-    return torch.from_numpy(np.rint(rows * (np.float32(127) / np.maximum(peak, np.float32(1e-30)))).astype(np.int8))
+def _row_codes(rows: np.ndarray) -> torch.Tensor:
+    """The rows as int8, each by a scale of its own."""
+    codes, unused = np.empty(rows.shape, np.int8), np.empty((2, len(rows)), np.float32)
+    round_rows(rows, np.ones(len(rows)), codes, *unused)
+    return torch.from_numpy(codes)
 
 
 @nb.njit(nogil=True, cache=True)

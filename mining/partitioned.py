@@ -14,8 +14,9 @@ import numba as nb
 import numpy as np
 import torch
 
+from mining.bytewise import round_rows
 from mining.cell import SLACK, rerank
-from mining.codebook import Codebook, byte_codes, multiplies_bytes
+from mining.codebook import Codebook, multiplies_bytes
 from mining.neighbours import KnnGraph, Neighbours
 from mining.proposals import error_bound
 from mining.threads import Threads
@@ -27,6 +28,7 @@ KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
 _BLOCK_ROWS = 512
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
+_ROUND_ROWS = 1024
 _STRIDE = 256
 _TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
 
@@ -67,7 +69,7 @@ def key_graph(
 ) -> KeyGraph:
     """Neighbours among the vectors that share a cell; the cells are (rows, copies) int32, negative for none."""
     rows, columns = CellRows.of(source_cells), CellRows.of(target_cells)
-    x, y = _codes_of(source), _codes_of(target)
+    x, y = _codes_of(source, pool), _codes_of(target, pool)
     cells = _spread(rows, columns, pool.count)
     width = k + SLACK
     lists = [(_Lists.empty(len(source), width), _Lists.empty(len(target), width)) for _ in range(pool.count)]
@@ -79,8 +81,7 @@ def key_graph(
                 comparisons[thread] += len(some_rows) * len(some_columns)
                 _compare(x, some_rows, y, some_columns, *lists[thread])
 
-    with pool.one_by_one():
-        pool.over_rows(len(cells), work)
+    pool.multiply_over_rows(len(cells), work)
     (forward, backward), *others = lists
     for more_forward, more_backward in others:
         _join(forward, more_forward)
@@ -130,8 +131,7 @@ def _compare_again(x: _Side, y: _Side, doubtful: np.ndarray, cutoffs: np.ndarray
                 ones, never = np.ones(max(block.shape), np.float32), np.full(len(near), np.inf, np.float32)
                 enter(block, number[some], ones, near, ones, *lists[thread], *lists[thread], never)
 
-    with pool.one_by_one():
-        pool.over_rows(len(cells), work)
+    pool.multiply_over_rows(len(cells), work)
     for more in lists[1:]:
         _join(lists[0], more)
     return lists[0]
@@ -175,15 +175,22 @@ class _CodedRows(NamedTuple):
         return torch.from_numpy(whole)
 
 
-def _codes_of(vectors: Vectors) -> _CodedRows:
+def _codes_of(vectors: Vectors, pool: Threads) -> _CodedRows:
     """Bytes are multiplied at several times the rate of floats, and propose nearly as well."""
-    unit = vectors.unit(np.arange(len(vectors)))
+    rows = len(vectors)
     if not multiplies_bytes(vectors.dim):
-        return _CodedRows(unit, np.ones(len(unit), np.float32), 0.0)
-    peaks = np.abs(unit).max(1, initial=0.0)
-    codes, scales = byte_codes(unit, peaks[:, None]).numpy(), peaks / np.float32(127)
-    unit -= codes * scales[:, None]
-    return _CodedRows(codes, scales, float(np.sqrt(np.mean(unit * unit))) if len(unit) else 0.0)
+        return _CodedRows(vectors.unit(np.arange(rows)), np.ones(rows, np.float32), 0.0)
+    codes = np.empty((rows, vectors.dim), np.int8)
+    scales, lost = np.empty(rows, np.float32), np.empty(rows, np.float32)
+
+    def work(thread: int, start: int, stop: int) -> None:
+        for first in range(start, stop, _ROUND_ROWS):
+            part = slice(first, min(first + _ROUND_ROWS, stop))
+            given = vectors.stored[part].astype(np.float32, copy=False)
+            round_rows(given, vectors.inverse_norms[part], codes[part], scales[part], lost[part])
+
+    pool.over_rows(rows, work)
+    return _CodedRows(codes, scales, float(np.sqrt(np.mean(lost * lost) / vectors.dim)) if rows else 0.0)
 
 
 def _compare(

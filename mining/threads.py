@@ -45,13 +45,16 @@ class Threads:
         for job in jobs:
             job.result()
 
-    @contextmanager
-    def one_by_one(self) -> Iterator[None]:
-        """While each of these threads calls torch for itself, torch adds none of its own."""
+    def multiply_over_rows(self, rows: int, work: Callable[[int, int, int], object]) -> None:
+        """`over_rows` where each thread calls torch for itself: it must say so, or torch adds as many for each."""
         torch = self.torch()
-        torch.set_num_threads(1)
+
+        def alone(thread: int, start: int, stop: int) -> None:
+            torch.set_num_threads(1)  # of the calling thread
+            work(thread, start, stop)
+
         try:
-            yield
+            self.over_rows(rows, alone)
         finally:
             torch.set_num_threads(self.count)
 
