@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment_band import Band, Products, band_around, full_band, sentence_products
+from mining.alignment_band import Band, band_around, full_band, sentence_products
 from mining.alignment_lattice import AlignmentTask, BeadWeights, DocumentSpans, judge, remaining, search, trace
 from mining.alignment_marks import find_marks
 from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights
-from mining.alignment_words import located, with_words, word_weights
+from mining.alignment_words import Located, located, with_words, word_weights
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
 
@@ -105,27 +105,29 @@ def alignment_task(
     src, tgt = _sides(source, target, beads - 1, _length_ratio(source, target, path))
     band = band_around(path, source.sentences, target.sentences, -(-beads // 2) + 5)
     products = sentence_products(band, src.spans, tgt.spans, beads)
-    worded = source.words is not None and target.words is not None
     if source.words is not None and target.words is not None:
         window = band_around(path, source.sentences, target.sentences, _WORD_WINDOW)
         products = with_words(products, window, source.words, target.words)
-    model = model or default_model(worded=worded)
-    terms = deletion_terms(source, target, products)
+    model = model or default_model(worded=len(products.source_words) > 0)
+    found = located(products, source.sentences, target.sentences)
+    terms = deletion_terms(source, target, found)
     src, tgt = (
-        side._replace(joined=_joined(document, model, beads - 1), alone=_alone(own, model))
-        for side, document, own in zip((src, tgt), (source, target), terms, strict=True)
+        side._replace(
+            found=_window_sums(inside[None], beads - 1),
+            joined=_joined(document, model, beads - 1),
+            alone=_alone(own, model),
+        )
+        for side, document, inside, own in zip((src, tgt), (source, target), found, terms, strict=True)
     )
     return AlignmentTask(band, products, src, tgt, lattice_weights(model, beads))
 
 
-def deletion_terms(source: Document, target: Document, products: Products) -> list[dict[str, np.ndarray]]:
+def deletion_terms(source: Document, target: Document, found: Located) -> list[dict[str, np.ndarray]]:
     """For both documents, by the name of its weight, what decides how readily each sentence is left out."""
-    worded = len(products.source_words) > 0
-    found = located(products, source.sentences, target.sentences) if worded else (None, None)
     rows = []
     for document, inside in zip((source, target), found, strict=True):
         terms = {"deletion length": -(np.log(document.lengths + 5) - _USUAL_LETTERS)}
-        if inside is not None and document.words is not None:
+        if document.words is not None:
             elsewhere = np.maximum(word_weights(document.words) - inside, 0)
             terms |= {"deletion located": -np.sqrt(inside), "deletion elsewhere": -np.sqrt(elsewhere)}
         rows.append(terms)
@@ -176,14 +178,9 @@ def _sides(source: Document, target: Document, sizes: int, ratio: float = 1.0) -
     for document, x, norm, mean, scale in zip((source, target), spans, norms, means[::-1], scales, strict=True):
         unlike = 1 - _window_sums(x @ mean, sizes) / np.maximum(norm, 1e-12)
         letters = _window_sums((document.lengths * scale)[None], sizes)
-        words = np.zeros(document.sentences) if document.words is None else word_weights(document.words)
-        weights = _window_sums(words[None], sizes)
         nothing = np.zeros((sizes, document.sentences))
-        sides.append(
-            DocumentSpans(
-                x, norm, unlike.astype(np.float32), letters, np.log(letters + 5), weights, nothing, nothing[0]
-            )
-        )
+        logs = np.log(letters + 5)
+        sides.append(DocumentSpans(x, norm, unlike.astype(np.float32), letters, logs, nothing, nothing, nothing[0]))
     return sides[0], sides[1]
 
 
@@ -270,7 +267,7 @@ def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
     sides = _sides(_flat(source), _flat(target), 1)
     products = sentence_products(band, sides[0].spans, sides[1].spans, 2)
     deletion = -_deletion_cost(*sides)
-    weights = BeadWeights(np.ones((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, deletion, deletion, 2)
+    weights = BeadWeights(np.ones((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, 0.0, 0.0, deletion, deletion, 2)
     lattice = search(AlignmentTask(band, products, *sides, weights))
     beads = trace(band, lattice.step, lattice.gap)
     return np.concatenate([[(0, 0)], beads[:, [1, 3]]])

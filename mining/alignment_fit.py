@@ -27,10 +27,11 @@ from mining.alignment_lattice import (
     search,
 )
 from mining.alignment_weights import JOINS, TERMS, BeadModel, prior_term
+from mining.alignment_words import located
 
 # Half of what is fitted, roughly: beads that have no share of the alignments by these are not looked at.
 _PLAIN: BeadModel = dict.fromkeys(TERMS, 0.0) | {
-    "distance n*m": 0.5, "distance n+m": 0.65, "distance": 0.4, "words n+m": 0.8, "words": -0.75,
+    "distance n*m": 0.5, "distance n+m": 0.65, "distance": 0.4, "words inside": 0.5, "words astray": 0.15,
     "length ratio": 0.6, "length ratio squared": 0.4, "length excess": 0.9,
     **{term: 0.5 for term in TERMS if term.startswith("bead")}, "deletion": -2.5, "further deletion": -2.0,
 }  # fmt: skip
@@ -99,8 +100,10 @@ def make_example(source: Document, target: Document, bounds: Bounds, weight: flo
     return FitExample(to, start, (n == 0) | (m == 0), allowed > 0, terms, task.band.cells, weight)
 
 
-def fit(examples: Sequence[FitExample], *, l2: float, without: Sequence[str] = ()) -> dict[str, float]:
-    """The model under which what is allowed is most likely; terms `without` stay at zero."""
+def fit(
+    examples: Sequence[FitExample], *, l2: float, without: Sequence[str] = (), begin: BeadModel = _PLAIN
+) -> dict[str, float]:
+    """The model under which what is allowed is most likely; terms `without` stay at zero. It is sought from `begin`."""
     used = np.array([name not in without for name in TERMS])
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -109,11 +112,10 @@ def fit(examples: Sequence[FitExample], *, l2: float, without: Sequence[str] = (
             difference, gradient = _loss(theta, example)
             value += example.weight * difference
             slope += example.weight * gradient
-        shrunk = np.where(np.arange(len(TERMS)) < _FIRST, theta, 0.0)
-        return value + l2 * float(shrunk @ shrunk), (slope + 2 * l2 * shrunk) * used
+        return value + l2 * float(theta @ theta), (slope + 2 * l2 * theta) * used
 
-    begin = np.array([_PLAIN[name] for name in TERMS]) * used
-    best = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+    first = np.array([begin[name] for name in TERMS]) * used
+    best = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
     return {name: round(float(value), 3) for name, value in zip(TERMS, best, strict=True)}
 
 
@@ -140,10 +142,10 @@ def _terms(
     """(beads, `TERMS`): what each weight is multiplied with. `deletion` and `further` depend on the bead before."""
     i, j, n, m = places
     two = (n > 0) & (m > 0)
-    distance, ratio, excess, outside = values.T
+    distance, ratio, excess, inside, astray = values.T
     columns = {
         "distance n*m": -distance * n * m, "distance n+m": -distance * (n + m), "distance": -distance,
-        "words n+m": -outside * (n + m), "words": -outside,
+        "words inside": inside, "words astray": -astray,
         "length ratio": -ratio, "length ratio squared": -(ratio**2), "length excess": -excess,
     }  # fmt: skip
     columns = {name: np.where(two, column, 0.0) for name, column in columns.items()}
@@ -156,7 +158,7 @@ def _terms(
         ]
         sums = [gap_sums(side, task.weights.beads - 1) for side in gaps]
         columns[name] = np.where(two, sums[0][n - 1, i - 1] + sums[1][m - 1, j - 1], 0.0)
-    alone = deletion_terms(source, target, task.products)
+    alone = deletion_terms(source, target, located(task.products, source.sentences, target.sentences))
     for name in alone[0]:
         own = np.where(n > 0, alone[0][name][i - 1], alone[1][name][j - 1])
         columns[name] = np.where(two, 0.0, own)
@@ -172,7 +174,7 @@ def _likely_beads(
     matched, deleted = lattice.matched, lattice.deleted
     whole = log_add(matched[-1], deleted[-1])
     room = make_room(size)
-    places, values = [(0, 0, 0, 0, 0, 0, 0)][:0], [(0.0, 0.0, 0.0, 0.0)][:0]
+    places, values = [(0, 0, 0, 0, 0, 0, 0)][:0], [(0.0, 0.0, 0.0, 0.0, 0.0)][:0]
     for i in range(len(band.lo)):
         for j in range(band.lo[i], band.hi[i]):
             here = band.start[i] + j - band.lo[i]
@@ -193,7 +195,7 @@ def _likely_beads(
                     if allowed or share - whole > math.log(_LEAST_SHARE):
                         places.append((i, j, n, m, here, before, int(allowed)))
                         terms = room.terms[:, n, m]
-                        values.append((terms[0], terms[1], terms[2], terms[3]))
+                        values.append((terms[0], terms[1], terms[2], terms[3], terms[4]))
     return np.array(places), np.array(values)
 
 

@@ -28,22 +28,25 @@ class DocumentSpans(NamedTuple):
     unlike: np.ndarray  # (sizes, sentences) float32, 1 - mean cosine with spans of the other document
     letters: np.ndarray  # (sizes, sentences) float64, length of the text
     logs: np.ndarray  # (sizes, sentences) float64, log of it
-    words: np.ndarray  # (sizes, sentences) float64, weight of its words
+    found: np.ndarray  # (sizes, sentences) float64, weight of its words that are found in the other document
     joined: np.ndarray  # (sizes, sentences) float64, score for how its sentences belong together
     alone: np.ndarray  # (sentences,) float64, score of leaving the sentence out, beside what every deletion costs
 
 
 class BeadWeights(NamedTuple):
-    """A bead's score is prior + joined - distance * c - length terms - words * w; c is Vecalign's normalised distance,
-    1 for strangers, and w the shares of both sides' words that do not lie in the bead.
+    """A bead's score is prior + joined - distance * c - length terms + inside * w - astray * v.
+
+    c is Vecalign's normalised distance, 1 for strangers. Of the weight of both sides' words, w is the root of what is
+    found in the bead and v of what is found outside of it; a word that is found nowhere says nothing.
     """
 
     distance: np.ndarray  # (sizes + 1, sizes + 1) float64, for n and m sentences
     prior: np.ndarray  # (sizes + 1, sizes + 1) float64
-    words: np.ndarray  # (sizes + 1, sizes + 1) float64
     ratio: float  # times |log of the length ratio|
     squared: float  # times its square
     excess: float  # times the difference of lengths in standard deviations, after Gale and Church
+    inside: float  # times the words in the bead
+    astray: float  # times the words elsewhere
     deletion: float  # score of a sentence without counterpart
     further: float  # of one that follows another such
     beads: int  # n + m is at most this
@@ -76,7 +79,7 @@ class Room(NamedTuple):
     """Where the kernels keep what concerns one cell: for all n and m."""
 
     box: np.ndarray  # (3, sizes + 1, sizes + 1) inner products, words of the source, of the target
-    terms: np.ndarray  # (4, sizes + 1, sizes + 1) distance, length ratio, excess of length, words outside
+    terms: np.ndarray  # (5, sizes + 1, sizes + 1) distance, length ratio, excess of length, words inside, words astray
     score: np.ndarray  # (sizes + 1, sizes + 1)
     cell: np.ndarray  # (sizes + 1, sizes + 1) int64, where the bead begins; -1 where that is no cell
 
@@ -84,7 +87,7 @@ class Room(NamedTuple):
 @njit(nogil=True, cache=True)
 def make_room(size: int) -> Room:
     shape = (size + 1, size + 1)
-    return Room(np.zeros((3, *shape)), np.zeros((4, *shape)), np.zeros(shape), np.full(shape, -1))
+    return Room(np.zeros((3, *shape)), np.zeros((5, *shape)), np.zeros(shape), np.full(shape, -1))
 
 
 @njit(nogil=True, cache=True)
@@ -139,14 +142,13 @@ def bead_scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
     if worded:
         _boxes(i, j, products.lo, products.start, products.source_words, size, box[1])
         _boxes(i, j, products.lo, products.start, products.target_words, size, box[2])
-    norms, unlike, letters, logs, words = tgt.norms, tgt.unlike, tgt.letters, tgt.logs, tgt.words
+    norms, unlike, letters, logs, found = tgt.norms, tgt.unlike, tgt.letters, tgt.logs, tgt.found
     joined = tgt.joined
-    far, prior, missing = weights.distance, weights.prior, weights.words
+    far, prior = weights.distance, weights.prior
     measured = weights.ratio != 0.0 or weights.squared != 0.0 or weights.excess != 0.0
     for n in range(1, min(size, i + 1)):
         own = src.norms[n - 1, i - 1], src.unlike[n - 1, i - 1], src.letters[n - 1, i - 1]
-        own_log, own_words = src.logs[n - 1, i - 1], max(src.words[n - 1, i - 1], 1e-6)
-        own_joined = src.joined[n - 1, i - 1]
+        own_log, own_found, own_joined = src.logs[n - 1, i - 1], src.found[n - 1, i - 1], src.joined[n - 1, i - 1]
         for m in range(1, size - n + 1):
             if cell[n, m] < 0:
                 continue
@@ -161,9 +163,11 @@ def bead_scores(i: int, j: int, task: AlignmentTask, room: Room) -> None:
                 value -= weights.ratio * ratio + weights.squared * ratio * ratio + weights.excess * excess
                 terms[1, n, m], terms[2, n, m] = ratio, excess
             if worded:
-                outside = 2.0 - box[1, n, m] / own_words - box[2, n, m] / max(words[m - 1, j - 1], 1e-6)
-                value -= missing[n, m] * outside
-                terms[3, n, m] = outside
+                x, y = box[1, n, m], box[2, n, m]
+                inside = math.sqrt(x) + math.sqrt(y)
+                astray = math.sqrt(max(own_found - x, 0.0)) + math.sqrt(max(found[m - 1, j - 1] - y, 0.0))
+                value += weights.inside * inside - weights.astray * astray
+                terms[3, n, m], terms[4, n, m] = inside, astray
             score[n, m] = value
 
 

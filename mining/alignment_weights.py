@@ -13,11 +13,10 @@ from mining.alignment_lattice import BeadWeights
 from mining.alignment_marks import MARKS
 
 MODEL_FILE = Path(__file__).with_name("alignment_weights.json")
-_LONGEST_SEEN, _LONGER = 5, 1.0  # for each sentence beyond those of nearly all beads that the fit has seen
 _PRIORS = ("1-1", "1-2", "1-3", "2-2", "2-3", "3-3")
 JOINS = tuple(f"join {mark}" for mark in MARKS)
 TERMS = (
-    "distance n*m", "distance n+m", "distance", "words n+m", "words", "length ratio", "length ratio squared",
+    "distance n*m", "distance n+m", "distance", "words inside", "words astray", "length ratio", "length ratio squared",
     "length excess", *(f"bead {kind}" for kind in _PRIORS), "bead 1-n", "bead n-m", *JOINS,
     "deletion", "further deletion", "deletion located", "deletion elsewhere", "deletion length",
 )  # fmt: skip
@@ -39,11 +38,20 @@ def prior_term(n: int, m: int) -> str:
 
 
 def lattice_weights(model: BeadModel, beads: int) -> BeadWeights:
-    distance, prior, words = (np.zeros((beads + 1, beads + 1)) for _ in range(3))
+    distance, prior = (np.zeros((beads + 1, beads + 1)) for _ in range(2))
     for n in range(1, beads + 1):
         for m in range(1, beads + 1):
             distance[n, m] = model["distance n*m"] * n * m + model["distance n+m"] * (n + m) + model["distance"]
-            words[n, m] = model["words n+m"] * (n + m) + model["words"]
-            prior[n, m] = model[prior_term(n, m)] - _LONGER * max(n + m - _LONGEST_SEEN, 0)
-    lengths = model["length ratio"], model["length ratio squared"], model["length excess"]
-    return BeadWeights(distance, prior, words, *lengths, model["deletion"], model["further deletion"], beads)
+            prior[n, m] = model[prior_term(n, m)]
+    return BeadWeights(
+        distance,
+        prior,
+        ratio=model["length ratio"],
+        squared=model["length ratio squared"],
+        excess=model["length excess"],
+        inside=model["words inside"],
+        astray=model["words astray"],
+        deletion=model["deletion"],
+        further=model["further deletion"],
+        beads=beads,
+    )

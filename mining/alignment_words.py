@@ -115,6 +115,9 @@ class Located(NamedTuple):
 
 
 def located(products: Products, source: int, target: int) -> Located:
+    """Nothing where the products have no words."""
+    if not len(products.source_words):
+        return Located(np.zeros(source), np.zeros(target))
     columns = np.arange(products.start[-1]) + np.repeat(products.lo - products.start[:-1], np.diff(products.start))
     rows = np.concatenate([[0.0], np.cumsum(products.source_words, dtype=np.float64)])[products.start]
     return Located(np.diff(rows)[:source], np.bincount(columns, products.target_words, target).astype(np.float64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
@@ -46,6 +46,43 @@ class AlignResult(NamedTuple):
     target: Corpus
     pairs: list[DocumentPair]
     unmatched: list[Unmatched]
+
+
+class JudgedPairs(NamedTuple):
+    """All pairs of documents that were aligned, likely or not."""
+
+    source: Corpus
+    target: Corpus
+    places: list[tuple[int, int]]  # of each pair's documents in their corpora
+    pairs: list[DocumentPair]
+    nearest: tuple[np.ndarray, np.ndarray]  # for each document of a side the best of the other, -1 for none
+
+    def result(self, least: float) -> AlignResult:
+        """The pairs that are likely enough, and why other documents are in none."""
+        kept = [pair for pair in self.pairs if pair.score >= least]
+        return AlignResult(self.source, self.target, kept, [*self._unmatched(0, least), *self._unmatched(1, least)])
+
+    def _unmatched(self, number: Literal[0, 1], least: float) -> Iterator[Unmatched]:
+        """Every document of a side that is in no pair, and why."""
+        side: Literal["source", "target"] = "target" if number else "source"
+        corpus, other = (self.target, self.source) if number else (self.source, self.target)
+        yield from (Unmatched(side, name, reason) for name, reason in corpus.refused)
+        partner = {
+            couple[number]: (couple[1 - number], pair.score)
+            for couple, pair in zip(self.places, self.pairs, strict=True)
+        }
+        for place, document in enumerate(corpus.documents):
+            mate, score = partner.get(place, (-1, 0.0))
+            nearest = self.nearest[number][place]
+            if mate >= 0 and score >= least:
+                continue
+            if mate >= 0:
+                reason = f"no translation: {other.documents[mate].name} is nearest, with confidence {score:.3f}"
+            elif nearest >= 0:
+                reason = f"a closer document has the nearest: {other.documents[nearest].name}"
+            else:
+                reason = "no candidate"
+            yield Unmatched(side, document.name, reason)
 
 
 def align_documents(settings: AlignSettings, report: Callable[[str], None] = lambda stage: None) -> AlignResult:
@@ -98,47 +135,4 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
 
     with ThreadPoolExecutor(settings.threads or core_count()) as pool:  # the kernels release the interpreter
         pairs = list(pool.map(align, couples))
-    return result_of(source, target, couples, pairs, best, settings.confidence)
-
-
-def result_of(
-    source: Corpus,
-    target: Corpus,
-    couples: list[tuple[int, int]],
-    pairs: list[DocumentPair],
-    best: tuple[np.ndarray, np.ndarray],
-    least: float,
-) -> AlignResult:
-    """The pairs that are likely enough, and why other documents are in none."""
-    kept = [pair for pair in pairs if pair.score >= least]
-    return AlignResult(source, target, kept, _unmatched(source, target, couples, pairs, best, least))
-
-
-def _unmatched(
-    source: Corpus,
-    target: Corpus,
-    couples: list[tuple[int, int]],
-    pairs: list[DocumentPair],
-    best: tuple[np.ndarray, np.ndarray],
-    least: float,
-) -> list[Unmatched]:
-    """Every document that is in no pair, and why."""
-    rows: list[Unmatched] = []
-    sides: tuple[Literal["source", "target"], Literal["source", "target"]] = ("source", "target")
-    for number, (side, corpus, other) in enumerate(zip(sides, (source, target), (target, source), strict=True)):
-        partner = {
-            couple[number]: (couple[1 - number], pair.score) for couple, pair in zip(couples, pairs, strict=True)
-        }
-        rows += [Unmatched(side, name, reason) for name, reason in corpus.refused]
-        for place, document in enumerate(corpus.documents):
-            mate, score = partner.get(place, (-1, 0.0))
-            if mate >= 0 and score >= least:
-                continue
-            if mate >= 0:
-                reason = f"no translation: {other.documents[mate].name} is nearest, with confidence {score:.3f}"
-            elif best[number][place] >= 0:
-                reason = f"a closer document has the nearest: {other.documents[best[number][place]].name}"
-            else:
-                reason = "no candidate"
-            rows.append(Unmatched(side, document.name, reason))
-    return rows
+    return JudgedPairs(source, target, couples, pairs, best).result(settings.confidence)

@@ -18,7 +18,7 @@ from mining.filters import FilterSettings
 from mining.paths import exists
 from mining.retrieval import Retrieval
 from mining.threads import core_count
-from pipelines.align.align_job import AlignResult, DocumentPair, result_of
+from pipelines.align.align_job import AlignResult, DocumentPair, JudgedPairs
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.bead_pairs import store_beads
 from pipelines.align.document_groups import Extents, SideShard, extents, in_groups, side_shards
@@ -80,7 +80,7 @@ def align_on_runner(
         pairs.append(DocumentPair(sides.corpora[0].documents[a], sides.corpora[1].documents[b], score, alignment))
     best = found.best_of_source, found.best_of_target
     chosen = [tuple(couple) for couple in couples.tolist()]
-    result = result_of(*sides.corpora, chosen, pairs, best, settings.confidence)
+    result = JudgedPairs(*sides.corpora, chosen, pairs, best).result(settings.confidence)
     store_beads(result, sides.sentences, begun, settings.confidence, join(work, f"pairs-{settings.confidence:g}"))
     return result
 

@@ -137,15 +137,14 @@ def bead_score(bead: tuple[int, ...], task: AlignmentTask) -> float:
     norms = src.norms[n - 1, i - 1] * tgt.norms[m - 1, j - 1]
     unlike = src.unlike[n - 1, i - 1] + tgt.unlike[m - 1, j - 1]
     cost = weights.distance[n, m] * 2 * (1 - product / norms) / (1e-6 + unlike)
-    if len(task.products.source_words):
-        inside = [
-            values.reshape(4, 3)[a:i, b:j].sum() / side.words[0, low:high].sum()
-            for values, side, low, high in (
-                (task.products.source_words, src, a, i),
-                (task.products.target_words, tgt, b, j),
-            )
-        ]
-        cost += weights.words[n, m] * (2 - sum(inside))
+    for values, (c, d, e, f) in (
+        (task.products.source_words, (a, i, 0, 3)),
+        (task.products.target_words, (0, 4, b, j)),
+    ):
+        if len(values):
+            words = values.reshape(4, 3).astype(np.float64)
+            inside = words[a:i, b:j].sum()
+            cost += weights.astray * np.sqrt(max(words[c:d, e:f].sum() - inside, 0)) - weights.inside * np.sqrt(inside)
     joined = src.joined[n - 1, i - 1] + tgt.joined[m - 1, j - 1]
     return (
         joined
