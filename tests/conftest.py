@@ -27,3 +27,14 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"the real corpora are not at {SHARED_DATA}")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two small corpora (`src.txt`, `tgt.txt`) and an `encoder`."""
+    from tests.pipelines.corpora import write_corpora, write_encoder
+
+    folder = tmp_path_factory.mktemp("corpora")
+    write_corpora(folder)
+    write_encoder(folder / "encoder")
+    return folder

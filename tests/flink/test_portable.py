@@ -21,7 +21,7 @@ from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import Runner, load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, Cluster, Unavailable, answers, free_port
-from tests.pipelines.corpora import job, write_corpora, write_encoder
+from tests.pipelines.corpora import job
 
 pytestmark = [
     pytest.mark.cluster,
@@ -30,14 +30,6 @@ pytestmark = [
 ]
 
 CONFIG = Path(__file__).parents[2] / "configs" / "runners" / "flink.yaml"
-
-
-@pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
-    write_encoder(folder / "encoder")
-    return folder
 
 
 @pytest.fixture(scope="module")

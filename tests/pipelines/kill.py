@@ -15,7 +15,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 from pipelines.datasets.manifest import open_dataset
 from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.runner import RunnerSettings
+from tests.forked import fork
 from tests.pipelines.corpora import job, write_corpora, write_encoder
 
 HITS = 4  # at least, in every stage
@@ -42,17 +42,10 @@ NOTES = (
 
 
 class Run:
-    """Work in a process of its own, forked from this one so that nothing is imported again."""
+    """Work in a process of its own."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        self.process = os.fork()
-        if self.process == 0:
-            try:
-                work()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
+        self.process = fork(work)
 
     def running(self) -> bool:
         return os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

@@ -12,18 +12,10 @@ from pipelines.datasets.manifest import Dataset
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.text_job import mine_corpora
-from tests.pipelines.corpora import job, write_corpora, write_encoder
+from tests.pipelines.corpora import job
 from tests.pipelines.object_store import FaultyStore, served
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
-    write_encoder(folder / "encoder")
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.forked import fork
+
 _SET_CHILD_SUBREAPER = 36
 _PATIENCE = 10.0  # seconds for workers to see that their parent is gone
 libc = ctypes.CDLL(None, use_errno=True)
@@ -90,15 +92,7 @@ def adopt_orphans() -> None:
 
 def forked(work: Callable[[], object]) -> int:
     """Do something in a process of its own; its exit code."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return os.waitstatus_to_exitcode(os.waitpid(fork(work), 0)[1])
 
 
 def _run(arguments: Sequence[str], folder: Path, temporary: Path, prepare: Callable[[], None], stdin: str) -> None:

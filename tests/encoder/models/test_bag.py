@@ -11,18 +11,14 @@ from hypothesis import strategies as st
 from encoder.models import Bag, BagSettings
 from encoder.models.bag import bigram_buckets, word_buckets
 from encoder.tokens import Tokens
+from tests.encoder.models.words import words_of
 
 BATCHES = st.lists(st.lists(st.integers(0, 19), max_size=6), max_size=8)
 STARTS = torch.arange(20) % 3 == 0
 
 
-def words_of(ids: list[int]) -> list[list[int]]:
-    words: list[list[int]] = []
-    for place, token in enumerate(ids):
-        if place == 0 or STARTS[token]:
-            words.append([])
-        words[-1].append(token)
-    return [word for word in words if len(word) > 1]
+def long_words(ids: list[int]) -> list[list[int]]:
+    return [word for word in words_of(ids, STARTS) if len(word) > 1]
 
 
 @given(BATCHES, st.sampled_from([0, 7]), st.sampled_from([0, 11]))
@@ -36,7 +32,7 @@ def test_bag_is_the_mean_of_subwords_bigrams_and_words(batch: list[list[int]], b
             pairs = [bigram_buckets(Tokens.from_lists([pair]).batch(), bigrams).ids for pair in pairwise(ids)]
             features += [bag.bigrams.weight[int(pair)] for pair in pairs]
         if bag.words is not None:
-            hashes = [word_buckets(Tokens.from_lists([word]).batch(), STARTS, words).ids for word in words_of(ids)]
+            hashes = [word_buckets(Tokens.from_lists([word]).batch(), STARTS, words).ids for word in long_words(ids)]
             features += [bag.words.weight[int(bucket)] for bucket in hashes]
         expected = torch.stack(features).mean(0) if features else torch.zeros(4)
         torch.testing.assert_close(row, expected)

@@ -9,20 +9,12 @@ from encoder.models import Bag, BagSettings
 from encoder.models.spelling import bucket, different_words, ngrams
 from encoder.romanise import romanise, spell
 from encoder.tokens import TokenBatch, Tokens
+from tests.encoder.models.words import words_of
 
 PIECES = ["", "", "▁o", "bama", "▁об", "ама", "▁東京", "▁!", "mars", "▁x"]
 STARTS = torch.tensor([piece.startswith("▁") for piece in PIECES])
 SPELLINGS = torch.from_numpy(spell(PIECES))
 BATCHES = st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=6), max_size=8)
-
-
-def words_of(ids: list[int]) -> list[list[int]]:
-    words: list[list[int]] = []
-    for place, token in enumerate(ids):
-        if place == 0 or STARTS[token]:
-            words.append([])
-        words[-1].append(token)
-    return words
 
 
 def grams_of(word: list[int], buckets: int) -> list[int]:
@@ -40,7 +32,7 @@ def test_different_words_put_together_are_the_sentences(batch: list[list[int]]) 
     known = [part.tolist() for part in words.ids.split(words.offsets.diff().tolist())] if len(words.ids) else []
     assert len(set(map(tuple, known))) == len(known)
     rows = [row.tolist() for row in occurrences.ids.split(occurrences.offsets.diff().tolist())] if batch else []
-    assert [[known[word] for word in row] for row in rows] == [words_of(ids) for ids in batch]
+    assert [[known[word] for word in row] for row in rows] == [words_of(ids, STARTS) for ids in batch]
 
 
 @settings(max_examples=25, deadline=None)
@@ -50,7 +42,7 @@ def test_spelling_adds_the_mean_of_the_ngrams_of_each_word(batch: list[list[int]
     assert bag.ngrams is not None
     for row, ids in zip(bag(Tokens.from_lists(batch).batch()), batch, strict=True):
         features = [bag.tokens.weight[token] for token in ids]
-        for word in words_of(ids):
+        for word in words_of(ids, STARTS):
             grams = grams_of(word, 50)
             features.append(bag.ngrams.weight[grams].mean(0) if grams else torch.zeros(4))
         expected = torch.stack(features).mean(0) if features else torch.zeros(4)

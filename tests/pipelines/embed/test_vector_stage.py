@@ -19,25 +19,16 @@ from pipelines.embed.vector_stage import Embed, EmbedSettings, embed
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import Prepare, prepare
-from tests.pipelines.corpora import write_corpora, write_encoder
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("embed")
-    write_corpora(folder)
-    write_encoder(folder / "encoder")
-    return folder
-
-
-def prepare_settings(folder: Path, out: Path, encoder: bool) -> PrepareSettings:
+def prepare_settings(corpora: Path, out: Path, encoder: bool) -> PrepareSettings:
     return PrepareSettings(
-        inputs=[str(folder / "src.txt")],
+        inputs=[str(corpora / "src.txt")],
         out=str(out),
         read=ReadSettings(lang="en"),
         lang_filter="assume",
         rows_per_shard=70,
-        encoder=str(folder / "encoder") if encoder else None,
+        encoder=str(corpora / "encoder") if encoder else None,
     )
 
 
@@ -46,12 +37,12 @@ def arrays(dataset: Dataset) -> np.ndarray:
 
 
 @pytest.mark.parametrize("pieces", [True, False])
-def test_vectors_are_those_of_the_encoder_with_or_without_pieces(folder: Path, tmp_path: Path, pieces: bool) -> None:
-    sentences = prepare(prepare_settings(folder, tmp_path / "src", pieces))
-    settings = EmbedSettings(sentences=sentences.url, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors"))
+def test_vectors_are_those_of_the_encoder_with_or_without_pieces(corpora: Path, tmp_path: Path, pieces: bool) -> None:
+    sentences = prepare(prepare_settings(corpora, tmp_path / "src", pieces))
+    settings = EmbedSettings(sentences=sentences.url, encoder=str(corpora / "encoder"), out=str(tmp_path / "vectors"))
     made = embed(settings)
     texts = [text for s in sentences.shards for text in read_shard(sentences.shard_url(s))["text"].to_pylist()]
-    encoder = Encoder.load(folder / "encoder")
+    encoder = Encoder.load(corpora / "encoder")
     assert np.array_equal(arrays(made), encoder.encode(texts, "en"))
     metadata = open_vectors(made.shard_url(made.shards[0])).metadata
     assert (metadata["encoder"], metadata["text"]) == (encoder.fingerprint, sentences.fingerprint)
@@ -59,27 +50,27 @@ def test_vectors_are_those_of_the_encoder_with_or_without_pieces(folder: Path, t
     assert np.array_equal(arrays(half), arrays(made).astype(np.float16))
 
 
-def test_pieces_of_another_encoder_are_not_used(folder: Path, tmp_path: Path, monkeypatch) -> None:
-    sentences = prepare(prepare_settings(folder, tmp_path / "src", True))
-    facts = describe_encoder(str(folder / "encoder"))
+def test_pieces_of_another_encoder_are_not_used(corpora: Path, tmp_path: Path, monkeypatch) -> None:
+    sentences = prepare(prepare_settings(corpora, tmp_path / "src", True))
+    facts = describe_encoder(str(corpora / "encoder"))
     monkeypatch.setattr("pipelines.embed.vector_stage.facts_of", lambda encoder: facts._replace(text="other"))
     seen: list[list[str]] = []
     monkeypatch.setattr(
         "pipelines.embed.shard_embedder.embed_table",
         lambda encoder, table: (seen.append(table.column_names), embed_table(encoder, table))[1],
     )
-    embed(EmbedSettings(sentences=sentences.url, encoder=str(folder / "encoder"), out=str(tmp_path / "vectors")))
+    embed(EmbedSettings(sentences=sentences.url, encoder=str(corpora / "encoder"), out=str(tmp_path / "vectors")))
     assert all("pieces" not in names and "text" in names for names in seen)
     assert seen
 
 
 @pytest.mark.parametrize("accelerator", [None, "type:nvidia-l4;count:1"])  # with one, processes share the encoder
 def test_in_a_pipeline_of_ones_own_with_dead_letters_and_metrics(
-    folder: Path, tmp_path: Path, accelerator: str | None
+    corpora: Path, tmp_path: Path, accelerator: str | None
 ) -> None:
     (tmp_path / "a.txt").write_text("the cat\n\u200b\u2028x\nred house\n" + "\u3164\n")
-    asked = prepare_settings(folder, tmp_path / "src", True).model_copy(update={"inputs": [str(tmp_path / "a.txt")]})
-    common = {"sentences": asked.out, "encoder": str(folder / "encoder"), "accelerator": accelerator}
+    asked = prepare_settings(corpora, tmp_path / "src", True).model_copy(update={"inputs": [str(tmp_path / "a.txt")]})
+    common = {"sentences": asked.out, "encoder": str(corpora / "encoder"), "accelerator": accelerator}
     settings = EmbedSettings(out=str(tmp_path / "vectors"), **common)
     letters = tmp_path / "letters"
     letters.mkdir()
@@ -103,11 +94,11 @@ def _write(letter: DeadLetter, folder: Path) -> None:
     (folder / str(letter.id)).write_text(letter.reason)
 
 
-def test_missing_encoder_and_missing_sentences_are_sentences(folder: Path, tmp_path: Path) -> None:
+def test_missing_encoder_and_missing_sentences_are_sentences(corpora: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"nowhere"):
         embed(EmbedSettings(sentences="x", encoder=str(tmp_path / "nowhere"), out="y"))
     with pytest.raises(InputError, match=r"has no manifest\.json"):
-        embed(EmbedSettings(sentences=str(tmp_path), encoder=str(folder / "encoder"), out="y"))
+        embed(EmbedSettings(sentences=str(tmp_path), encoder=str(corpora / "encoder"), out="y"))
 
 
 @pytest.mark.parametrize("trust", [False, True])

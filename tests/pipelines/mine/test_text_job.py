@@ -37,18 +37,15 @@ from pipelines.prepare.sentence_stage import prepare
 from pipelines.review.review_session import Session
 from pipelines.runners.runner import run
 from tests.encoder.fixtures import write_checkpoint
-from tests.pipelines.corpora import job, write_corpora, write_encoder
+from tests.pipelines.corpora import job, write_encoder
 
 Row = tuple[float, float, str, str, str]
 
 
 @pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
-    write_encoder(folder / "encoder")
-    write_checkpoint(folder / "transformer", TransformerSettings(preset="tiny", positions=40))
-    return folder
+def corpora(corpora: Path) -> Path:
+    write_checkpoint(corpora / "transformer", TransformerSettings(preset="tiny", positions=40))
+    return corpora
 
 
 def texts(dataset: Dataset) -> list[str]:

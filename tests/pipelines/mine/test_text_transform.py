@@ -12,18 +12,15 @@ from pipelines.mine.mine_settings import JobSettings, ThresholdSettings
 from pipelines.mine.text_job import mine_corpora
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.local import run_local
-from tests.pipelines.corpora import job, write_corpora, write_encoder
+from tests.pipelines.corpora import job
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
-    write_encoder(folder / "encoder")
-    lines = [(folder / f"{name}.txt").read_text().split("\n") for name in ("src", "tgt")]
-    seed = sorted({f"{left} known\t{left} known" for left in lines[0] if left})
-    (folder / "seed.tsv").write_text("".join(f"{pair}\n" for pair in seed))
-    return folder
+def folder(corpora: Path) -> Path:
+    lines = (corpora / "src.txt").read_text().split("\n")
+    seed = sorted({f"{left} known\t{left} known" for left in lines if left})
+    (corpora / "seed.tsv").write_text("".join(f"{pair}\n" for pair in seed))
+    return corpora
 
 
 def contents(pairs: str) -> list[bytes]:
