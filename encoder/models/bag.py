@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.models.spelling import WIDTH, bucket, different_words, ngrams
+from encoder.models.spelling import WIDTH, batch_of, bucket, different_words, ngrams, on_cpu
 from encoder.tokens import TokenBatch
 
 _START = 0.1  # embeddings start small, so that those seen rarely add no noise to the rest
@@ -149,6 +149,10 @@ class _Sum(torch.autograd.Function):
 def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
     """The hash bucket of each pair of neighbours inside a sentence: one fewer than its tokens."""
     ids, offsets = batch
+    if on_cpu(batch):
+        from encoder.models.hashed_features import pair_buckets
+
+        return batch_of(pair_buckets(ids.numpy(), offsets.numpy(), buckets))
     has_tokens = offsets.diff() > 0
     inside = torch.ones_like(ids, dtype=torch.bool)
     inside[offsets[1:][has_tokens] - 1] = False  # the last token of a sentence starts no pair
@@ -160,6 +164,11 @@ def bigram_buckets(batch: TokenBatch, buckets: int) -> TokenBatch:
 def word_buckets(batch: TokenBatch, word_starts: Tensor, buckets: int) -> TokenBatch:
     """The hash bucket of each word of two or more tokens; other words are their token already."""
     ids, offsets = batch
+    if on_cpu(batch):
+        from encoder.models.hashed_features import long_word_buckets
+
+        found = long_word_buckets(ids.numpy(), offsets.numpy(), word_starts.numpy(), buckets, _LONGEST_WORD)
+        return batch_of(found)
     if not len(ids):
         return batch
     begins = word_starts[ids]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,9 +26,26 @@ class BatchWords(NamedTuple):
     occurrences: TokenBatch  # the different words of each sentence
 
 
+def on_cpu(batch: TokenBatch) -> bool:
+    """Whether compiled kernels can read it."""
+    return batch.ids.device.type == "cpu"
+
+
+def batch_of(features: tuple[np.ndarray, np.ndarray]) -> TokenBatch:
+    return TokenBatch(*map(torch.from_numpy, features))
+
+
 def different_words(batch: TokenBatch, word_starts: Tensor) -> BatchWords:
     """Words as `word_starts` (vocabulary,) has them; a sentence begins with one."""
     ids, offsets = batch
+    if on_cpu(batch):
+        from encoder.models.hashed_features import words_once
+
+        firsts, ends, which, words_before = map(
+            torch.from_numpy, words_once(ids.numpy(), offsets.numpy(), word_starts.numpy())
+        )
+        bounds = _bounds(ends - firsts)
+        return BatchWords(TokenBatch(ids[ragged(firsts, bounds)], bounds), TokenBatch(which, words_before))
     begins = word_starts[ids]
     begins[offsets[:-1][offsets.diff() > 0]] = True
     first = begins.nonzero().squeeze(1)  # the first token of each word
@@ -42,6 +60,13 @@ def different_words(batch: TokenBatch, word_starts: Tensor) -> BatchWords:
 
 def ngrams(words: TokenBatch, spellings: Tensor, buckets: int) -> TokenBatch:
     """Hash buckets of the n-grams of each word, its beginning and end marked; `spellings` is (vocabulary, WIDTH)."""
+    if on_cpu(words):
+        from encoder.models.hashed_features import ngram_buckets
+
+        offsets = words.offsets.numpy()
+        marks = _START, _END
+        found = ngram_buckets(words.ids.numpy(), offsets[:-1], offsets[1:], spellings.numpy(), marks, _SIZES, buckets)
+        return batch_of(found)
     letters, bounds = _letters(words, spellings)
     owner = torch.arange(len(bounds) - 1, device=letters.device).repeat_interleave(bounds.diff())
     keys, owners = [], []
