@@ -31,4 +31,4 @@ def _data(settings: TrainSettings, store: Store) -> str:
         languages = sorted({lang for source in sources for lang in source.langs})
         rows.append((corpus.path, " ".join(languages), f"{sum(len(source.pairs) for source in sources):,}"))
     dropped = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in store.counters.items())
-    return f"{markdown_table(['corpus', 'languages', 'pairs'], rows)}\n\nCounted: {dropped}."
+    return f"{markdown_table(['corpus', 'languages', 'pairs'], rows)}\n\nDropped or changed: {dropped or 'nothing'}."

@@ -35,7 +35,11 @@ class ThresholdSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    at_least: float | None = Field(default=None, allow_inf_nan=False, description="keep pairs that score at least this")
+    at_least: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        description="keep pairs that score at least this: a margin, or with --rescore on the classifier's log odds",
+    )
     top: int | None = Field(default=None, ge=0, description="keep this many pairs, the best")
     gold: str | None = Field(
         default=None, description="tune the threshold on true pairs: two columns, ids or sentences"
@@ -79,12 +83,12 @@ class MineSettings(BaseModel):
     source: SideFolders = Field(description="sentences of the source side")
     target: SideFolders = Field(description="sentences of the target side")
     out: str = Field(description="the folder of the pairs dataset")
-    margin: Margin = Margin.ratio
-    retrieval: Retrieval = Retrieval.max
+    margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
+    retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     threshold: ThresholdSettings = ThresholdSettings()
     filters: FilterSettings = FilterSettings()
     rescore: RescoreSettings | None = None
-    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1)
+    rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="pairs in each shard")
     edges_at_once: int = Field(default=EDGES_AT_ONCE, ge=1, description="edges that one process sorts at once")
     text_memory: int = Field(default=ONE_WORKER_TEXT, ge=0, description="bytes of text that one process holds at once")
 
@@ -151,7 +155,8 @@ class JobSettings(PairSearchSettings):
     )
     rescore: Literal["auto", "on", "off"] = Field(
         default="auto",
-        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one",
+        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one "
+        "and --threshold is not given",
     )
     probes: Literal["seed", "encoder", "none"] = Field(
         default="seed", description="where probe pairs come from: the seed bitext, the default encoder's own, nowhere"

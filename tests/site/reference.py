@@ -115,10 +115,12 @@ GENERATED: dict[str, Callable[[], str]] = {
 
 
 def undescribed() -> Iterator[str]:
-    """Configuration keys about which the reference has nothing to say."""
+    """Configuration keys and fields of public settings about which the reference has nothing to say."""
     seen: set[type[BaseModel]] = set()
-    for _, place in ROOTS.values():
-        for part in _parts(_load(place)):
+    public = [getattr(import_module(package), name) for package in PACKAGES for name in import_module(package).__all__]
+    settings = [thing for thing in public if isinstance(thing, type) and issubclass(thing, BaseModel)]
+    for root in [*(_load(place) for _, place in ROOTS.values()), *settings]:
+        for part in _parts(root):
             if part not in seen:
                 seen.add(part)
                 yield from (

@@ -22,4 +22,4 @@ def test_the_command_line_names_the_page(monkeypatch: pytest.MonkeyPatch, capsys
         raise UnreachablePrecision("no threshold")
 
     assert run(monkeypatch, refused) == 2
-    assert capsys.readouterr().err == "twinlode: no threshold [T01: docs/reference/errors.md]\n"
+    assert capsys.readouterr().err == "twinlode: no threshold [T01: docs/reference/errors.md#t01]\n"

@@ -56,6 +56,9 @@ def test_choices_of_the_default_encoder() -> None:
     fixed = sides("en", "de") | {"threshold": {"top": 3}, "margin": "distance"}
     fill_in_choices(fixed)
     assert (fixed["margin"], fixed["probes"], fixed["threshold"]) == ("distance", "encoder", {"top": 3})
+    number = sides("en", "de") | {"threshold": {"at_least": 1.1}}
+    assert fill_in_choices(number)[-1].startswith("--threshold is a margin here")
+    assert not any("margin" in note for note in fill_in_choices(number | {"rescore": "on"}))
     other = sides("en", "de") | {"encoder": "somewhere"}
     assert fill_in_choices(other) == [] and "probes" not in other
     unknown = sides("en", "fr")
