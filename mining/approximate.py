@@ -174,7 +174,7 @@ def _fill(
 
 
 def _draw(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """At most so many of the rows, in their order."""
+    """At most this many of the rows, in their order."""
     places = np.random.default_rng(seed).choice(len(rows), min(most, len(rows)), replace=False, shuffle=False)
     return rows[np.sort(places)]
 

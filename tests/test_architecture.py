@@ -62,7 +62,7 @@ def test_what_the_page_names_is_there(name: str) -> None:
     plain = re.sub(r"\(.*\)$", "", name)
     if "*" in plain:
         assert any(path.match(f"*/{plain}") for path in SOURCES), name
-    elif plain.endswith((".py", ".md", ".toml", "/")):
+    elif plain.endswith((".py", ".md", ".toml", ".j2", ".js", "/")):
         assert is_path(plain), name
     elif "." in plain:
         assert is_dotted(plain) or is_path(f"{plain.replace('.', '/')}.py"), name
@@ -77,7 +77,7 @@ def test_what_the_page_names_is_there(name: str) -> None:
         ("a reader of corpora", "pipelines/prepare/readers/"),
         ("a margin", "mining/margin.py"),
         ("the stop rule of the loop", "pipelines/loop/stopping.py"),
-        ("a column or chart of the report", "pipelines/report/figures.py"),
+        ("a column of the report", "report/views.py"),
     ],
 )
 def test_where_to_change_something_is_said(change: str, place: str) -> None:

@@ -53,8 +53,8 @@ class CorpusSettings(Settings):
     columns: tuple[int | str, int | str] | None = Field(
         None, description="TSV: column numbers from 0 (default 0 and 1). Parquet: names (default src_text, tgt_text)."
     )
-    most: int | None = Field(None, ge=1, description="Draw so many pairs (groups, triples, sentences) of it at random.")
-    weight: float = Field(1.0, gt=0, description="Draw from this corpus so many times as often as its size says.")
+    most: int | None = Field(None, ge=1, description="Draw this many pairs (groups, triples, sentences) at random.")
+    weight: float = Field(1.0, gt=0, description="How much more often it is drawn from than by size.")
 
     @field_validator("langs")
     @classmethod

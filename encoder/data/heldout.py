@@ -11,7 +11,7 @@ from encoder.data.permutation import permute
 from encoder.data.store import PairSource, Store
 
 _MOST = 0.05  # of a source, at most
-_PARTS = 10_000  # the share of sentences to hold out is rounded to one of so many
+_PARTS = 10_000  # the share of sentences to hold out is rounded to one of this many
 _NONE = np.zeros((0, 3), np.int64)
 
 

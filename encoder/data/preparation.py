@@ -173,7 +173,7 @@ def _good_rows(
 
 
 def _sample(rows: Iterable[Group | Triple], most: int) -> list[Group | Triple]:
-    """At most so many rows, each as likely as any other (reservoir sampling), in the order of the corpus."""
+    """At most this many rows, each as likely as any other (reservoir sampling), in the order of the corpus."""
     draw = random.Random(0)
     kept: list[tuple[int, Group | Triple]] = []
     for number, row in enumerate(rows):

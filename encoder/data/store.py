@@ -228,7 +228,7 @@ class Store:
         return Tokens(self.ids[within], offsets)
 
     def sample(self, count: int) -> Tokens:
-        """So many of the sentences at most, the same ones each time, in their order."""
+        """At most this many of the sentences, the same ones each time, in their order."""
         rows = np.random.default_rng(0).permutation(self.sentences)[:count]
         return Tokens(self.ids, self.offsets).take(np.sort(rows))
 

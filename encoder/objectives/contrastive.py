@@ -16,7 +16,7 @@ from encoder.distributed import gather, rank, world_size
 Result = TypeVar("Result")
 _HALF = (torch.float16, torch.bfloat16)
 _SAFE_TEMPERATURE = 0.02  # exp(1 / temperature) and its sums stay far from the largest float32
-_HIT_ROWS = 512  # the in-batch P@1 is for watching: so many rows tell enough
+_HIT_ROWS = 512  # the in-batch P@1 is for watching: this many rows tell enough
 
 
 def in_float32(compute: Callable[..., Result]) -> Callable[..., Result]:

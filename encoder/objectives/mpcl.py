@@ -3,7 +3,7 @@
 Formula: -log( sum over positives e^{sim/T} / sum over all others j != i e^{sim/T} ), equation 2; sim is the cosine, and
 with `minmax` rescaled to [-1, 1] over each anchor's candidates.
 Data: groups of `least` or more translations; with `hard_negatives`, NLI triples in several languages, where the
-entailed hypothesis in so many languages is the positives (section 3.5.1 leaves open which sentences they are).
+entailed hypothesis in several languages is the positives (section 3.5.1 leaves open which sentences they are).
 When: N-way parallel text; mined pairs become groups with `data.assemble`.
 Reference: Zhao et al., "Leveraging Multi-lingual Positive Instances in Contrastive Learning to Improve Sentence
 Embedding".

@@ -78,7 +78,7 @@ class VmsstSettings(Settings):
     negatives: int = Field(
         0, ge=0, description="Score the batch's tokens and this many random others; 0 scores the whole vocabulary."
     )
-    chunk: int = Field(0, ge=0, description="Decode so many sentences at a time, twice, to save memory; 0 for all.")
+    chunk: int = Field(0, ge=0, description="Decode this many sentences at a time, twice, to save memory; 0 for all.")
 
     @property
     def shape(self) -> DataShape:

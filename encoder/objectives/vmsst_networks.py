@@ -118,7 +118,7 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """-log p(x | z) summed over tokens and sentences; the vocabulary is scored a few positions at a time.
 
-        With `negatives`, scored are the tokens of `tokens` and so many random others.
+        With `negatives`, scored are the tokens of `tokens` and this many random others.
         """
         lengths = tokens.offsets.diff() + 1
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])

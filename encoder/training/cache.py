@@ -28,7 +28,7 @@ def backward(
 ) -> Loss:
     """Add the gradients of `scale(loss)` to the parameters.
 
-    With `chunk`, sentences are encoded so many at a time and twice: once to get the vectors, whose gradients the loss
+    With `chunk`, sentences are encoded this many at a time and twice: once to get the vectors, whose gradients the loss
     then gives, and once more to pass these on. Memory is that of one chunk; gradients are those of the whole batch.
     """
     batch = objective.arrange(batch)

@@ -66,7 +66,7 @@ class EvaluationSettings(Settings):
         "text; `pairs` are then 0.",
     )
     every: int | None = Field(None, ge=1, description="Steps between evaluations; ten over the run when not given.")
-    patience: int | None = Field(None, ge=1, description="Stop after so many evaluations that are no better.")
+    patience: int | None = Field(None, ge=1, description="Stop after this many evaluations without a better figure.")
 
     @model_validator(mode="before")
     @classmethod
@@ -121,7 +121,7 @@ class TrainSettings(Settings):
     members: int = Field(
         1,
         ge=1,
-        description="Train so many bags, each to its `limits` and with a seed of its own, and merge them into one.",
+        description="Train this many bags, each to its `limits` and with a seed of its own, and merge them into one.",
     )
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")

@@ -38,7 +38,7 @@ _SCRIPTS = (
     (0xAC00, 0xD7FF),
     (0xFB1D, 0xFEFF),  # forms of Hebrew and Arabic letters
 )
-# A sentence with one letter of another script to so many Latin ones is in that script; an ideograph counts for more.
+# A sentence with one letter of another script to this many Latin ones is in that script; an ideograph counts for more.
 _LATIN_FOR_ANOTHER = 3
 _IDEOGRAPH_LETTERS = 3
 

@@ -14,7 +14,7 @@ _VERSION = "language-id/1 5eeb72656cae"
 # The probability from which on a sentence is taken to be in its language.
 LIKELY = 0.5
 
-# A word or two may be anything: below so many features (three words) the prior grows, up to so much.
+# A word or two may be anything: below this many features (three words) the prior grows, up to so much.
 _SHORT, _LENIENCY = 80, 5.0
 
 # Other codes of what the model knows under one, and languages that it cannot tell from that one.

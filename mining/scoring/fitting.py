@@ -76,7 +76,7 @@ def fit_trees(tasks: Sequence[TaskExamples], rounds: int = 300, seed: int = 0, t
 
 
 def _drawn(task: TaskExamples, rng: np.random.Generator) -> tuple[TaskExamples, Floats]:
-    """All right pairs and so many of the wrong ones, which weigh as much as all of them."""
+    """All right pairs and some of the wrong ones, which weigh as much as all of them."""
     share = min(_WRONG / max(int((~task.labels).sum()), 1), 1.0)
     drawn = task.take(task.labels | (rng.random(len(task.labels)) < share))
     return drawn, np.where(drawn.labels, 1.0, 1 / share)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.console_output import console_report, say_notes, show
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import CORPUS_OPTIONS, DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
@@ -61,9 +61,7 @@ def command(
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
-    config: ConfigOption = None,
-    set_: SetOption = None,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Find which documents are translations of each other and align their sentences in order, many to many.
 
@@ -84,7 +82,7 @@ def command(
     from pipelines.mine.pair_export import written_files
 
     chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
-    tree = settings_tree(chosen, config, set_)
+    tree = chosen.tree()
     say_notes(fill_in_languages(tree, document_files))
     settings = validated(AlignSettings, OPTIONS, tree, "align")
     languages = settings.source.read.lang, settings.target.read.lang

@@ -9,7 +9,7 @@ from warnings import catch_warnings, filterwarnings
 import typer
 
 from pipelines.clean.clean_settings import CleanSettings
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import (
     DatasetColumnsOption,
     DatasetOption,
@@ -59,11 +59,9 @@ def command(
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
     work: Annotated[str | None, typer.Option(help="Folder (or URL) for chunks; default: temporary.")] = None,
-    config: ConfigOption = None,
-    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Score every pair of a bitext and keep those that are translations; every other row has its reason.
 
@@ -84,7 +82,7 @@ def command(
 
     with output_file(out, "kept.tsv") as output:
         chosen |= {"work": work or output.scratch} | _bitext(pairs, columns, output) | _filters(filters)
-        settings = validated(CleanSettings, OPTIONS, settings_tree(chosen, config, set_), "clean")
+        settings = validated(CleanSettings, OPTIONS, chosen.tree(), "clean")
         outputs = CleanOutputs(output, out_format, rejected, report, scores, settings.explain)
         settings = settings.model_copy(update={"explain": settings.explain or report is not None})
         where = load_runner(runner, runner_set or [])

@@ -18,12 +18,17 @@ from encoder.settings import apply_override, load_tree, models_in, validate_sett
 from mining.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
-CHOSEN = "chosen"
+CHOSEN, CONFIG, SET = "chosen", "config", "set_"
 
-ConfigOption = Annotated[Path | None, typer.Option(help="Settings from a YAML file; options win over it.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Any other setting, for example filters.length.min_chars=5.")
-]
+
+class GivenOptions(dict[str, Any]):
+    """The options that were given, by their keys in the settings, with the file and the overrides around them."""
+
+    config: Path | None = None
+    overrides: Sequence[str] = ()
+
+    def tree(self) -> dict[str, Any]:
+        return settings_tree(self, self.config, self.overrides)
 
 
 class Keys(NamedTuple):
@@ -44,8 +49,13 @@ def typer_command(name: str, function: Callable[..., None]) -> Any:
     return typer.main.get_command(one)
 
 
-def with_settings(model: type[BaseModel] | None, options: Mapping[str, Keys]) -> Callable[[Callable[..., None]], Any]:
-    """Give a command one option for each entry of `options`; it gets those that were given as `chosen`, by key."""
+def with_settings(
+    model: type[BaseModel] | None, options: Mapping[str, Keys], example: str = "filters.length.min_chars=5"
+) -> Callable[[Callable[..., None]], Any]:
+    """Give a command one option for each entry of `options`, `--config`, and `--set`, of which `example` is one.
+
+    It gets those that were given as `GivenOptions`.
+    """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
@@ -60,11 +70,17 @@ def with_settings(model: type[BaseModel] | None, options: Mapping[str, Keys]) ->
         def command(**given: Any) -> None:
             values = {name: given.pop(name) for name in options}
             asked = {name: value for name, value in values.items() if value is not None and value is not False}
-            chosen = {at: _value(value, fields[name]) for name, value in asked.items() for at in options[name].keys}
+            chosen = GivenOptions(
+                {at: _value(value, fields[name]) for name, value in asked.items() for at in options[name].keys}
+            )
+            chosen.config, chosen.overrides = given.pop(CONFIG), given.pop(SET) or ()
             function(**given, **{CHOSEN: chosen})
 
         command.__doc__, command.__module__ = function.__doc__, function.__module__
-        parameters = sorted([*own, *derived], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        parameters = sorted(
+            [*own, *_file_and_overrides(example), *derived],
+            key=lambda parameter: parameter.default is not inspect.Parameter.empty,
+        )
         keyword = inspect.Parameter.KEYWORD_ONLY
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [parameter.replace(kind=keyword) for parameter in parameters]
@@ -73,6 +89,14 @@ def with_settings(model: type[BaseModel] | None, options: Mapping[str, Keys]) ->
         return command
 
     return decorate
+
+
+def _file_and_overrides(example: str) -> list[inspect.Parameter]:
+    file = typer.Option(help="Settings from a YAML file; options win over it.")
+    override = typer.Option("--set", help=f"Any other setting, for example {example}.")
+    found = {CONFIG: Annotated[Path | None, file], SET: Annotated[list[str] | None, override]}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in found.items()]
 
 
 def settings_tree(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.runners.quiet import quiet_beam
@@ -15,7 +15,7 @@ from pipelines.runners.quiet import quiet_beam
 OPTIONS = {name: key(name) for name in ("encoder", "dtype", "device", "threads", "trust_remote_code")}
 
 
-@with_settings(EmbedSettings, OPTIONS)
+@with_settings(EmbedSettings, OPTIONS, example="dtype=float16")
 def command(
     sentences: Annotated[
         str, typer.Argument(help="A sentences dataset, made by prepare; or lines of text: a file, or - for stdin.")
@@ -25,12 +25,10 @@ def command(
         typer.Option("--out", "-o", help="Folder (any fsspec URL) of the vectors; of lines a .npy, or - for stdout."),
     ],
     lang: Annotated[str | None, typer.Option(help="Language of lines of text.")] = None,
-    config: ConfigOption = None,
-    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
     *,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Embed prepared sentences; finished shards are not made again. Or embed lines of text, each a row of an array.
 
@@ -49,7 +47,7 @@ def command(
 
     where = load_runner(runner, runner_set or [])
     chosen |= {"sentences": sentences, "out": out, "accelerator": accelerator_of(where)}
-    settings = validated(EmbedSettings, OPTIONS, settings_tree(chosen, config, set_), "embed")
+    settings = validated(EmbedSettings, OPTIONS, chosen.tree(), "embed")
     if sentences == STANDARD or Path(sentences).is_file():
         if lang is None:
             raise InputError(f"{sentences}: lines of text need --lang, which tells how their words are cut")

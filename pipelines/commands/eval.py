@@ -13,10 +13,9 @@ from typer.core import TyperGroup
 
 from mining.errors import InputError
 from pipelines.commands.derived import (
-    ConfigOption,
+    GivenOptions,
     Keys,
     key,
-    settings_tree,
     typer_command,
     validated,
     with_settings,
@@ -48,9 +47,6 @@ EncodersOption = Annotated[
 WriteTextsOption = Annotated[
     Path | None,
     typer.Option(help="In place of --encoder: write the texts here that precomputed vectors are needed of."),
-]
-EvalSetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Any setting of the benchmark, for example languages=[deu,fra].")
 ]
 JsonOption = Annotated[
     Path | None, typer.Option(help="Write all scores and how they were done; curves go into NAME.files.")
@@ -103,13 +99,11 @@ def benchmark_command(name: str) -> Callable[..., None]:
         data: DataOption,
         encoder: EncodersOption = None,
         write_texts: WriteTextsOption = None,
-        config: ConfigOption = None,
-        set_: EvalSetOption = None,
         json: JsonOption = None,
         markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown.")] = None,
         device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
         trust_remote_code: TrustOption = False,
-        chosen: dict[str, Any],
+        chosen: GivenOptions,
     ) -> None:
         from rich.console import Console
 
@@ -118,15 +112,16 @@ def benchmark_command(name: str) -> Callable[..., None]:
         from pipelines.commands.places import check_places
         from pipelines.evaluation.result_tables import write_json, write_markdown
 
-        tree = settings_tree(chosen, config, set_)
-        suite = suite_of_one(name, model, options, tree) if model else listed_suite(config, tree)
+        suite = suite_of_one(name, model, options, chosen) if model else listed_suite(chosen)
         console = Console(stderr=True)
         if write_texts is not None and not encoder:
             _write_texts(console, suite, data, write_texts)
             return
         if write_texts is not None:
             raise InputError("--write-texts takes the place of --encoder; leave one of them out")
-        check_places([str(path) for path in (json, markdown) if path is not None], [str(config)] if config else [])
+        check_places(
+            [str(path) for path in (json, markdown) if path is not None], [str(chosen.config)] if chosen.config else []
+        )
         report = _run(console, suite, data, encoder or [str(default.model_folder())], device, trust_remote_code)
         show_report(Console(), report)
         if json is not None:
@@ -135,22 +130,22 @@ def benchmark_command(name: str) -> Callable[..., None]:
             write_markdown(markdown, report)
 
     run.__doc__ = f"{ABOUT[name]}\n\n{inspect.cleandoc(model.__doc__ or '') if model else ''}"
-    return with_settings(model, options)(run)
+    return with_settings(model, options, example="languages=[deu,fra]")(run)
 
 
-def suite_of_one(name: str, model: type[Benchmark], options: Mapping[str, Keys], tree: dict[str, Any]) -> Suite:
+def suite_of_one(name: str, model: type[Benchmark], options: Mapping[str, Keys], chosen: GivenOptions) -> Suite:
     from pipelines.evaluation.suite import Suite
 
-    return Suite(benchmarks=(validated(model, options, {"data": "."} | tree, f"eval {name}"),))
+    return Suite(benchmarks=(validated(model, options, {"data": "."} | chosen.tree(), f"eval {name}"),))
 
 
-def listed_suite(config: Path | None, tree: dict[str, Any]) -> Suite:
+def listed_suite(chosen: GivenOptions) -> Suite:
     from encoder.settings import validate_settings
     from pipelines.evaluation.suite import Suite
 
-    if config is None:
+    if chosen.config is None:
         raise InputError("a suite needs --config, a YAML list of benchmarks such as configs/suite-shared.yaml")
-    return validate_settings(Suite, tree, str(config))
+    return validate_settings(Suite, chosen.tree(), str(chosen.config))
 
 
 def _run(

@@ -19,7 +19,7 @@ def command(
     out: Annotated[Path, typer.Option(help="A new folder.")],
     form: Annotated[Form, typer.Option("--format", help="The library that will load it.")] = Form.sentence_transformers,
     quantize: Annotated[bool, typer.Option("--quantize", help="A smaller twinlode encoder; bags only.")] = False,
-    dim: Annotated[int | None, typer.Option(help="--quantize: keep so many dimensions; default: all.")] = None,
+    dim: Annotated[int | None, typer.Option(help="--quantize: keep this many dimensions; default: all.")] = None,
     megabytes: Annotated[float, typer.Option(help="--quantize: the encoder is at most so large.", min=0.1)] = 28.0,
     trust_remote_code: Annotated[bool, typer.Option(help="Run Python code that comes with the model.")] = False,
 ) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pipelines.commands.derived import key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.runners.quiet import quiet_beam
@@ -14,7 +14,7 @@ from pipelines.runners.quiet import quiet_beam
 OPTIONS = {name: key(name) for name in ("k", "search", "copies", "codebook", "device", "threads", "memory")}
 
 
-@with_settings(GraphSettings, OPTIONS)
+@with_settings(GraphSettings, OPTIONS, example="k=8")
 def command(
     source: Annotated[str, typer.Argument(help="Folder of the source vectors, made by embed.")],
     target: Annotated[str, typer.Argument(help="Folder of the target vectors.")],
@@ -22,7 +22,7 @@ def command(
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
     *,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Build the neighbour graph of two sides, both directions in one pass. What is finished is not computed again.
 
@@ -40,7 +40,7 @@ def command(
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [source, target, out])
     chosen |= {"source.corpus": source, "target.corpus": target, "out": out, "accelerator": accelerator_of(where)}
-    settings = validated(GraphSettings, OPTIONS, settings_tree(chosen), "graph")
+    settings = validated(GraphSettings, OPTIONS, chosen.tree(), "graph")
     graph = build_graph(settings, where, quiet=False)
     measures = [(name.replace("_", " "), f"{value:.4f}") for name, value in graph.manifest.measures.items()]
     show(graph.url, [("sentences, both sides", f"{graph.rows:,}"), ("shards", f"{len(graph.shards):,}"), *measures])

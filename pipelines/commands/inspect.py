@@ -13,7 +13,7 @@ def command(
     path: Annotated[str, typer.Argument(help="A file, folder or URL; for Moses the part before .de and .en.")],
     rows: Annotated[int, typer.Option(help="First rows to show.", min=0, max=1_000_000)] = 5,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what speaks for and against the first pairs, by a pair classifier.")
+        bool, typer.Option("--explain", help="Explain the first pairs: what speaks for and against each.")
     ] = False,
     src_lang: Annotated[str | None, typer.Option(help="With --explain: source language.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="With --explain: target language.")] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from pipelines.commands.console_output import console_report, say_notes
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import (
     CORPUS_OPTIONS,
     PAIR_SEARCH_OPTIONS,
@@ -62,7 +62,7 @@ def command(
     tgt: MoreFiles = None,
     work: Annotated[
         str | None,
-        typer.Option(help="Folder (any fsspec URL) for everything between; reruns continue it. Default: beside --out."),
+        typer.Option(help="Work folder (any fsspec URL); reruns continue what is in it. Default: beside --out."),
     ] = None,
     threshold_from: ThresholdFromOption = None,
     filters: FiltersOption = None,
@@ -70,11 +70,9 @@ def command(
     pair_format: Annotated[str | None, typer.Option(help="Pair format where --out does not tell: moses.")] = None,
     dataset: DatasetOption = None,
     dataset_columns: DatasetColumnsOption = "src_text",
-    config: ConfigOption = None,
-    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Mine translation pairs from text: prepare, embed, graph and mine in one command.
 
@@ -102,7 +100,8 @@ def command(
         chosen |= {"work": work or work_beside(output.path)} | chosen_filters(filters)
         kept = {side: keep_input(files, output.local_folder(chosen["work"])) for side, files in given.items()}
         chosen |= {f"{side}.inputs": named for side, files in kept.items() if (named := [*filter(None, files)])}
-        tree = settings_tree(_with_threshold(chosen, threshold_from), config, set_)
+        _take_threshold(chosen, threshold_from)
+        tree = chosen.tree()
         outputs, where = MineOutputs(output, pair_format, rejected), load_runner(runner, runner_set or [])
         settings = _settings(tree, outputs, where)
         languages = settings.source.read.lang, settings.target.read.lang
@@ -184,7 +183,7 @@ def work_beside(out: str) -> str:
     return f"{folder}{slash}{PurePosixPath(name.replace('*', 'N')).name.split('.')[0] or 'mine'}.work"
 
 
-def _with_threshold(chosen: dict[str, Any], review: str | None) -> dict[str, Any]:
+def _take_threshold(chosen: GivenOptions, review: str | None) -> None:
     """The threshold of a review in place of every other; the probe pairs of that mine stay in its graph."""
     from mining.errors import InputError
     from pipelines.mine.work_folder import reviewed_threshold
@@ -192,8 +191,8 @@ def _with_threshold(chosen: dict[str, Any], review: str | None) -> dict[str, Any
     if review is None:
         if "seed" in chosen and "threshold.precision" not in chosen:
             raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
-        return chosen
+        return
     if {"threshold.at_least", "threshold.top", "threshold.gold"} & chosen.keys():
         raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
-    kept = {at: value for at, value in chosen.items() if at != "threshold.precision"}
-    return kept | {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}
+    chosen.pop("threshold.precision", None)
+    chosen |= {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}

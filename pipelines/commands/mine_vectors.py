@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import PAIR_SEARCH_OPTIONS, RejectedOption, chosen_filters
 from pipelines.mine.mine_settings import VectorJobSettings
 
@@ -37,7 +37,7 @@ def command(
     ],
     work: Annotated[
         str | None,
-        typer.Option(help="Folder (any fsspec URL) for everything between; reruns continue it. Default: beside --out."),
+        typer.Option(help="Work folder (any fsspec URL); reruns continue what is in it. Default: beside --out."),
     ] = None,
     filters: Annotated[
         str | None, typer.Option(help="none, standard, or a YAML file of filter settings. Default: none.")
@@ -50,9 +50,7 @@ def command(
         str | None, typer.Option(help="Write precision, recall and yield by threshold here (.tsv).")
     ] = None,
     format: Annotated[str | None, typer.Option(help="Pair format where the extension does not tell: moses.")] = None,
-    config: ConfigOption = None,
-    set_: SetOption = None,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Mine translation pairs from vectors you already have.
 
@@ -71,7 +69,7 @@ def command(
     from pipelines.commands.mine import work_beside
 
     chosen |= {"work": work or work_beside(out)} | chosen_filters(filters)
-    settings = validated(VectorJobSettings, OPTIONS, settings_tree(chosen, config, set_), "mine-vectors")
+    settings = validated(VectorJobSettings, OPTIONS, chosen.tree(), "mine-vectors")
     if curve is not None and settings.threshold.gold is None and settings.threshold.precision is None:
         raise InputError("--curve needs --gold or --precision: without them nothing is known of precision")
     _check_outputs(settings, out, format, [*filter(None, [rejected, candidates])], curve, filters)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.runners.quiet import quiet_beam
 
@@ -16,14 +16,12 @@ OPTIONS = {
 }
 
 
-@with_settings(PlanSettings, OPTIONS)
+@with_settings(PlanSettings, OPTIONS, example="prices.core_hour=0.05")
 def command(
     source: Annotated[str, typer.Argument(help="Text of the source side, a folder made by prepare, or a line count.")],
     target: Annotated[str, typer.Argument(help="The same of the target side.")],
-    config: ConfigOption = None,
-    set_: SetOption = None,
     *,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Predict what a mine takes: core-hours, bytes, files, memory, money, hours, and the first limit that breaks.
 
@@ -36,7 +34,7 @@ def command(
       twinlode plan 100000000 80000000 --workers 64
     """
     quiet_beam()
-    settings = validated(PlanSettings, OPTIONS, settings_tree(chosen, config, set_), "plan")
+    settings = validated(PlanSettings, OPTIONS, chosen.tree(), "plan")
     from pipelines.planning.bill import make_bill, show_bill
 
     bill = make_bill(source, target, settings)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, validated, with_settings
 from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.runners.quiet import quiet_beam
@@ -31,18 +31,16 @@ OPTIONS = {
 }
 
 
-@with_settings(PrepareSettings, OPTIONS)
+@with_settings(PrepareSettings, OPTIONS, example="read.max_chars=500")
 def command(
     inputs: Annotated[
         list[str] | None, typer.Argument(help="Files, URLs or quoted globs; gz, bz2, xz and zst by extension.")
     ] = None,
     *,
     out: Annotated[str, typer.Option(help="Folder (any fsspec URL) of the dataset.")],
-    config: ConfigOption = None,
-    set_: SetOption = None,
     runner: RunnerOption = "local",
     runner_set: RunnerSetOption = None,
-    chosen: dict[str, Any],
+    chosen: GivenOptions,
 ) -> None:
     """Read, clean, filter by language, deduplicate and number the sentences of a corpus.
 
@@ -61,7 +59,7 @@ def command(
     from pipelines.runners.runner import load_runner, require_reachable
 
     chosen |= {"out": out} | ({"inputs": inputs} if inputs else {})
-    settings = validated(PrepareSettings, OPTIONS, settings_tree(chosen, config, set_), "prepare")
+    settings = validated(PrepareSettings, OPTIONS, chosen.tree(), "prepare")
     require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [*settings.inputs, out])

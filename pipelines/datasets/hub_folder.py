@@ -44,7 +44,7 @@ class HubFolder(NamedTuple):
             raise InputError(f"{self.url} holds something else than a dataset of ours; choose a new folder")
 
     def write(self, pairs: Iterable[pa.Table | pa.RecordBatch], rows: int, how: Sequence[tuple[str, str]]) -> None:
-        """Write so many pairs, and a card that tells how they were made; an earlier dataset of ours is replaced."""
+        """Write this many pairs, and a card that tells how they were made; an earlier dataset of ours is replaced."""
         self._clear()
         files = max(1, -(-rows // ROWS_PER_FILE))
         named = map(self._named, pairs)
@@ -129,7 +129,7 @@ _ORIGIN = {"source": pa.string(), "line": pa.int64()}
 
 
 def _files(tables: Iterator[pa.Table], files: int) -> Iterator[Iterator[pa.Table]]:
-    """The tables of each file, cut where one is full; exactly so many files, the last of which may be empty."""
+    """The tables of each file, cut where one is full; exactly this many files, the last of which may be empty."""
     rest: list[pa.Table] = []
 
     def fill() -> Iterator[pa.Table]:

@@ -21,7 +21,7 @@ class Plan(NamedTuple):
     epochs: float
     lr: float = 2e-3
     sure: float = 0.95  # precision of the mined pairs to learn from
-    mined_weight: float = 4  # a mined pair is drawn so many times as often as a known one
+    mined_weight: float = 4  # how often a mined pair is drawn for each time that a known one is
     probes: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
     judged_pairs: int = 1500  # of each language, that a pair classifier is trained with

@@ -40,7 +40,7 @@ class Classify(Benchmark):
     test: str = Field("{lang}.test*", description="Its test file.")
     protocol: Literal["mlp", "mteb"] = Field("mlp", description="EMS's, or what MPCL reports on MTOP.")
     train_languages: tuple[str, ...] = Field((), description="Those that train; all with a training file if empty.")
-    most: int | None = Field(None, ge=2, description="Train on so many texts, equally many of each label (MARC: 2000).")
+    most: int | None = Field(None, ge=2, description="Train on this many texts, as many of each label (MARC: 2000).")
     seeds: int = Field(5, ge=1, description="Times to train.")
     hidden: tuple[int, ...] = Field(MlpSettings().hidden, description="Widths of hidden layers.")
     dropout: float = Field(MlpSettings().dropout, ge=0, lt=1, description="Of hidden layers.")

@@ -32,7 +32,7 @@ def read_labelled(data: DataFolder, name: str, lang: str | None) -> Labelled:
 
 
 def some_of(labelled: Labelled, most: int | None, seed: int) -> Labelled:
-    """At most so many texts, drawn at random, equally many of each label."""
+    """At most this many texts, drawn at random, equally many of each label."""
     if most is None or most >= len(labelled.labels):
         return labelled
     order = np.random.default_rng(seed).permutation(len(labelled.labels))

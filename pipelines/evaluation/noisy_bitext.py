@@ -32,7 +32,7 @@ class NoiseInBitext(Benchmark):
     files: str = Field("questions.{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
     languages: tuple[str, ...] = Field((), description="All that are there if empty.")
     classifier: str = Field("beside", description="A pair classifier's folder, or `beside` the encoder.")
-    noisy: float = Field(0.5, gt=0, lt=1, description="Share of pairs that are spoilt.")
+    noisy: float = Field(0.5, gt=0, lt=1, description="Share of pairs that are made wrong.")
     recall: float = Field(0.95, gt=0, lt=1, description="Share of the right pairs that are kept.")
     random_seed: int = Field(0, description="Of whatever is drawn.")
 

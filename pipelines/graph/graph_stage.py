@@ -112,7 +112,7 @@ def start(settings: GraphSettings) -> Work | Dataset:
 def graph_request(settings: GraphSettings) -> Request:
     source, target = (open_side(folders, "vectors") for folders in (settings.source, settings.target))
     given = source.by_role(SOURCE) | target.by_role(TARGET)
-    _require_alike([*given.values()])
+    _require_same_encoder([*given.values()])
     inputs = [dataset.as_input(role, settings.out) for role, dataset in given.items()]
     search = with_search(settings).search
     configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
@@ -149,7 +149,7 @@ def with_search(settings: GraphSettings) -> GraphSettings:
     return settings.model_copy(update={"search": fitting_search(*rows)})
 
 
-def _require_alike(vectors: list[Dataset]) -> None:
+def _require_same_encoder(vectors: list[Dataset]) -> None:
     first = vectors[0]
     for other in vectors[1:]:
         for key in ("dim", "encoder", "dtype"):

@@ -93,7 +93,7 @@ def _panel_rows(source: Sequence[VectorShard], target: Sequence[VectorShard], di
 
 
 def _cut(shards: Sequence[VectorShard], rows: int) -> list[tuple[VectorShard, ...]]:
-    """Shards that follow each other, together at most so many rows, but at least one."""
+    """Shards that follow each other, together at most this many rows, but at least one."""
     parts: list[list[VectorShard]] = []
     filled = 0
     for shard in shards:

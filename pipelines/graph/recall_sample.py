@@ -167,7 +167,7 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
 
 
 def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int, k: int) -> CopiesChoice:
-    """What so many copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
+    """What this many copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
     exist = nearest.ids != MISSING
     meet = (rows[:, None, :copies, None] == others[:, :, None, :copies]).any((2, 3)) & exist
     means, kept = (_mean_of_first(nearest.scores, which, k) for which in (exist, meet))

@@ -33,7 +33,7 @@ class SeedSettings(Settings):
     """Bitext to begin with: `pairs` of it are trained on, `probes` of each language pair calibrate the thresholds."""
 
     corpora: tuple[CorpusSettings, ...] = Field(min_length=1)
-    pairs: int | None = Field(None, ge=1, description="Draw so many over all language pairs, evenly; all if not given.")
+    pairs: int | None = Field(None, ge=1, description="Draw this many, evenly over all language pairs; default: all.")
     probes: int = Field(400, ge=4 * MIN_PROBES, description="More pairs of each language pair, never trained on.")
 
 
@@ -82,7 +82,7 @@ class SelectionSettings(Settings):
     """Which mined pairs are trained on, beyond the threshold."""
 
     per_sentence: int | None = Field(None, ge=1, description="Pairs of one sentence, over all language pairs.")
-    per_language_pair: int | None = Field(None, ge=1, description="The best so many.")
+    per_language_pair: int | None = Field(None, ge=1, description="Most pairs of each language pair, the best ones.")
     near_duplicates: Literal["drop", "keep"] = Field(
         "drop", description="Pairs with a side that another pair has too, but for case, punctuation and digits."
     )
@@ -95,7 +95,7 @@ class RoundSettings(Settings):
     precision: float = Field(0.9, gt=0, le=1, description="Of the mined pairs, by probe pairs.")
     updates: int = Field(ge=1, description="Of this round's training.")
     start: Literal["parent", "scratch"] = Field("parent", description="Weights to train on; subwords stay the same.")
-    seed_weight: float = Field(1.0, gt=0, description="Draw seed pairs so many times as often as their number says.")
+    seed_weight: float = Field(1.0, gt=0, description="How much more often seed pairs are drawn than by number.")
     change: dict[str, Any] = Field(default_factory=dict, description="Sections of `train` that are otherwise here.")
 
 
@@ -115,7 +115,7 @@ class LoopSettings(Settings):
     updates: int = Field(ge=1, description="Of round 0, on the seed.")
     rounds: tuple[RoundSettings, ...] = Field(min_length=1, description="Round 1, 2 ...; the last one repeats.")
     max_rounds: int = Field(3, ge=0, description="Rounds after round 0.")
-    patience: int = Field(1, ge=1, description="Stop after so many rounds without a better score.")
+    patience: int = Field(1, ge=1, description="Stop after this many rounds without a better score.")
     least_gain: float = Field(0.0, ge=0, description="Points that count as better.")
     control: bool = Field(False, description="Also train on the seed alone, with as many updates as all rounds.")
     mining: MiningSettings = MiningSettings()

@@ -69,7 +69,7 @@ def fingerprint_of(encoder: Path) -> str:
 
 
 def _torchrun(plan: TrainSettings, run: Path, exclude: Sequence[str], processes: int) -> None:
-    """`twinlode train` in so many processes; what it says goes to the terminal."""
+    """`twinlode train` in several processes; what it says goes to the terminal."""
     run.mkdir(parents=True, exist_ok=True)
     config = run / "train.yaml"
     config.write_text(yaml.safe_dump(plan.model_dump(mode="json"), sort_keys=False), encoding="utf-8")

@@ -34,7 +34,7 @@ def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Datas
 
 
 def require_pair_memory(budget: int, source: int, target: int) -> None:
-    """Refuse to choose the threshold of more pairs of so many sentences than fit."""
+    """Refuse to choose the threshold of more pairs of this many sentences than fit."""
     needed = min(source, target, _MOST_SCORES) * _SCORE_BYTES
     if needed > budget:
         raise InputError(

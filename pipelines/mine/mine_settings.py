@@ -51,7 +51,7 @@ class ThresholdSettings(BaseModel):
     in_doubt: Literal["refuse", "classifier"] = Field(
         default="refuse",
         description="where probe pairs cannot tell: an error if no threshold reaches the precision, or the pairs that "
-        "the classifier finds likelier right than wrong (every matched pair where candidates are not scored again)",
+        "the classifier finds more likely right than wrong (every matched pair where candidates are not scored again)",
     )
 
     @model_validator(mode="after")

@@ -171,7 +171,7 @@ def _without_probes(scores: ScoreCounts, reason: str, *, rescored: bool) -> _Fou
     """
     if not rescored:
         return _Found(scores.total, {"threshold": None}, warning=f"{reason}; every matched pair is kept")
-    warning = f"{reason}; kept are those that the pair classifier finds likelier right than wrong, scores of 0 or more"
+    warning = f"{reason}; kept are pairs that the classifier finds more likely right than wrong, scores of 0 or more"
     return _Found(scores.at_least(0.0), {"threshold": 0.0}, warning=warning)
 
 

@@ -1,4 +1,4 @@
-"""What a mine of so many lines takes, stage by stage, from what small ones took.
+"""What a mine of this many lines takes, stage by stage, from what small ones took.
 
 Prepare, embed and mine grow as their rows and shards. The exact graph grows as the product of its sides, a partitioned
 one as its rows: comparisons inside of cells, and with the centroids that rows are assigned to.
@@ -79,7 +79,7 @@ class CostPlan(NamedTuple):
 
 
 def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, free_disk: float) -> CostPlan:
-    """The plan of a mine of so many lines a side."""
+    """The plan of a mine of this many lines a side."""
     kept = found.large.rows / max(found.large.lines, 1)
     sides = lines[0] * kept, lines[1] * kept
     search = settings.search

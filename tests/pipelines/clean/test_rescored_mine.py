@@ -104,7 +104,7 @@ def test_where_probes_cannot_tell_the_classifier_chooses_and_nothing_is_claimed(
     assert 20 <= len(good) <= 36 and np.mean(good) > 0.8, "there are 60 to match, and 30 right ones"
     assert not {"precision", "recall", "true_pairs"} & pairs.manifest.measures.keys()
     curve = ScoreCurve.read(pairs.url)
-    assert curve is not None and curve.warning.endswith("finds likelier right than wrong, scores of 0 or more")
+    assert curve is not None and curve.warning.endswith("finds more likely right than wrong, scores of 0 or more")
 
 
 def test_without_probes_or_classifier_every_pair_is_kept(scoring_encoder: Path, tmp_path: Path) -> None:

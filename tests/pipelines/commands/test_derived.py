@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer.testing import CliRunner
 
 from mining.errors import InputError
-from pipelines.commands.derived import ConfigOption, SetOption, key, settings_tree, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, settings_tree, validated, with_settings
 
 
 class Colour(StrEnum):
@@ -48,9 +48,9 @@ SEEN: list[Outer] = []
 
 
 @with_settings(Outer, OPTIONS)
-def command(name: str, config: ConfigOption = None, set_: SetOption = None, *, chosen: dict[str, Any]) -> None:
+def command(name: str, *, chosen: GivenOptions) -> None:
     """A command."""
-    SEEN.append(validated(Outer, OPTIONS, settings_tree(chosen, config, set_), name))
+    SEEN.append(validated(Outer, OPTIONS, chosen.tree(), name))
 
 
 APP = typer.Typer()
