@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import torch
@@ -37,40 +37,46 @@ def backward(
             loss = objective.loss(encode(batch.tokens).float(), batch, done)
         scale(loss.total).backward()
         return loss
-    return _cached(encode, objective, batch, done, scale, autocast, chunk)
-
-
-def _cached(
-    encode: Encode,
-    objective: Objective,
-    batch: Batch,
-    done: float,
-    scale: Callable[[Tensor], Tensor],
-    autocast: Autocast,
-    chunk: int,
-) -> Loss:
-    pieces = [
-        slice_tokens(batch.tokens, start, min(start + chunk, batch.sentences))
-        for start in range(0, batch.sentences, chunk)
-    ]
-    states, parts = [], []
-    for piece in pieces:
-        states.append(_rng_state(batch.example.device))
-        with torch.no_grad(), autocast():
-            parts.append(encode(piece).float())
-    vectors = torch.cat(parts).requires_grad_()
+    starts = range(0, batch.sentences, chunk)
+    chunks = [slice_tokens(batch.tokens, start, min(start + chunk, batch.sentences)) for start in starts]
+    device = batch.example.device
+    vectors, states = _encode_without_graph(encode, chunks, autocast, device)
     with autocast():
         loss = objective.loss(vectors, batch, done)
     scale(loss.total).backward()
-    after = _rng_state(batch.example.device)
     assert vectors.grad is not None
-    for piece, state, gradient in zip(pieces, states, vectors.grad.split(chunk), strict=True):
-        _set_rng_state(state, batch.example.device)  # the same dropout as the first time
-        with autocast():
-            again = encode(piece).float()
-        (again * gradient).sum().backward()  # its gradient with respect to `again` is `gradient`
-    _set_rng_state(after, batch.example.device)
+    _encode_for_gradients(encode, chunks, states, vectors.grad.split(chunk), autocast, device)
     return loss
+
+
+def _encode_without_graph(
+    encode: Encode, chunks: Sequence[TokenBatch], autocast: Autocast, device: torch.device
+) -> tuple[Tensor, list[Tensor]]:
+    """The vectors of all chunks, and the state of the random generator before each."""
+    states, parts = [], []
+    for tokens in chunks:
+        states.append(_rng_state(device))
+        with torch.no_grad(), autocast():
+            parts.append(encode(tokens).float())
+    return torch.cat(parts).requires_grad_(), states
+
+
+def _encode_for_gradients(
+    encode: Encode,
+    chunks: Sequence[TokenBatch],
+    states: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    autocast: Autocast,
+    device: torch.device,
+) -> None:
+    """Encode each chunk again, with the same dropout, and pass the gradients of its vectors on to the parameters."""
+    after = _rng_state(device)
+    for tokens, state, gradient in zip(chunks, states, gradients, strict=True):
+        _set_rng_state(state, device)
+        with autocast():
+            again = encode(tokens).float()
+        (again * gradient).sum().backward()  # its gradient with respect to `again` is `gradient`
+    _set_rng_state(after, device)
 
 
 def _rng_state(device: torch.device) -> Tensor:
