@@ -21,7 +21,7 @@ _READERS: dict[Format, Read] = {
     "warc": web.read_warc,
     "html": web.read_html,
 }
-_LOOKED_AT = 20  # lines that tell whether a file is `docid TAB sentence`
+_LOOKED_AT, _NAMED = 20, 0.8  # lines that tell whether a file is `docid TAB sentence`, and how many have to be
 _BY_LINES = frozenset({"txt", "tsv", "bucc", "jsonl"})
 _EXTENSIONS: dict[str, Format] = {
     "tsv": "tsv",
@@ -56,8 +56,10 @@ def document_format(url: str, settings: ReadSettings) -> Format:
 
 
 def _has_names(url: str) -> bool:
+    """One broken line does not make a text of the file: it is dropped and counted."""
     first = [line for line in islice(readable_lines(url), _LOOKED_AT) if line]
-    return bool(first) and all(line.count("\t") == 1 and line.split("\t")[0].strip() for line in first)
+    named = sum(line.count("\t") == 1 and bool(line.split("\t")[0].strip()) for line in first)
+    return bool(first) and named >= _NAMED * len(first)
 
 
 def cut_file(url: str, settings: ReadSettings, block_bytes: int, first: int) -> list[Block]:

@@ -123,6 +123,14 @@ def test_documents_by_id_and_leftovers_mined(encoder: Path, tmp_path: Path) -> N
     assert [(row["src_source"], row["tgt_source"]) for row in mined if row["tgt_text"] == moved] == [("alone", "else")]
 
 
+def test_a_line_without_a_tab_is_dropped_and_counted(tmp_path: Path) -> None:
+    lines = [f"page{place // 4}\tThis is the sentence number {place} of a page." for place in range(8)]
+    (tmp_path / "en.tsv").write_text("\n".join([*lines[:2], "No tab in this line.", *lines[2:]]), encoding="utf-8")
+    corpus = read_corpus([str(tmp_path / "en.tsv")], ReadSettings(lang="en"))
+    assert [(document.name, len(document.texts)) for document in corpus.documents] == [("page0", 4), ("page1", 4)]
+    assert corpus.dropped == {"no_column": 1}
+
+
 def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:
     for name, seed in (("a.txt", 50), ("b.txt", 51)):
         (tmp_path / name).write_text("\n".join(document(seed, 40)), encoding="utf-8")
