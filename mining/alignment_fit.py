@@ -1,4 +1,4 @@
-"""BeadWeights of the bead model by maximum likelihood from documents whose beads, or bounds of beads, are known.
+"""Weights of the bead model by maximum likelihood from documents whose beads, or bounds of beads, are known.
 
 An alignment's likelihood is its share of all alignments (a conditional random field, Lafferty et al. 2001); where only
 bounds are known, all alignments inside them count together.

@@ -13,11 +13,9 @@ from mining.alignment import BEADS, Document, align_sentences, document_of
 from mining.alignment_words import CorpusWords, of_document
 from mining.threads import core_count
 from pipelines.align.align_job import EmbeddedCorpus, align_embedded
-from pipelines.align.align_settings import AlignSettings
+from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
 from pipelines.align.documents import Corpus, DocumentText
-from pipelines.mine.mine_settings import SideSettings
 from pipelines.mine.word_texts import find_words
-from pipelines.prepare.readers import ReadSettings
 
 DIM, WORD_DIM, VOCABULARY = 256, 64, 20_000
 BOOK = 100_000
@@ -77,7 +75,7 @@ def main() -> None:
         for side, lang in enumerate(("en", "de"))
     ]
     vectors = [np.concatenate([pair[side] for pair in pairs]) for side in range(2)]
-    settings = [SideSettings(inputs=["-"], read=ReadSettings(lang=lang)) for lang in ("en", "de")]
+    settings = [DocumentSideSettings(inputs=["-"], read=DocumentReadSettings(lang=lang)) for lang in ("en", "de")]
     embedded = [
         EmbeddedCorpus(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)
     ]

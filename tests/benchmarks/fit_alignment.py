@@ -21,6 +21,7 @@ from mining.alignment_weights import MODEL_FILE, BeadModel
 from mining.files import atomic_text
 from tests.benchmarks.alignment_baselines import bertalign, vecalign
 from tests.benchmarks.alignment_samples import (
+    PARTS,
     KnownPair,
     Sample,
     article_parts,
@@ -81,7 +82,7 @@ def say_articles(name: str, articles: Samples, models: Sequence[BeadModel]) -> N
 
 
 def _fold(part: int) -> int:
-    return part * FOLDS // 6
+    return part * FOLDS // PARTS
 
 
 def _say(name: str, kind: StandIn, answers: list[tuple[list[Bead], list[Bead]]]) -> None:
