@@ -23,7 +23,7 @@ class PrepareSettings(BaseModel):
         default="detect", description="detect: drop sentences of other languages; assume: trust the language given"
     )
     lang_probability: float = Field(
-        default=LIKELY, ge=0, le=1, description="keep what is at least as likely in its language"
+        default=LIKELY, ge=0, le=1, description="drop sentences that are less likely in the language"
     )
     documents: bool = Field(
         default=False,
