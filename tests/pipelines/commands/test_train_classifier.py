@@ -10,7 +10,6 @@ from mining.temporary_files import temporary_name
 from pipelines.clean import classifier_training
 from pipelines.commands.train_classifier import command
 
-
 SETTINGS = "data: {corpora: [{path: none.tsv, langs: [de, en]}]}\nlanguage_pairs: [de-en]\n"
 
 
