@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -22,19 +24,25 @@ BOOK = 100_000
 DOCUMENTS, SENTENCES = 1000, 100
 
 
-def book(sentences: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of a text and of its translation: noise of the same length, every tenth sentence of the source merged."""
+class BookSide(NamedTuple):
+    vectors: np.ndarray
+    lines: list[str]
+
+
+def book(sentences: int, seed: int) -> tuple[BookSide, BookSide]:
+    """A text of sentences of fifteen words and its translation: noise of the same length, every tenth sentence merged.
+
+    The words of both are the same, of a vocabulary like a book's.
+    """
     rng = np.random.default_rng(seed)
     source = rng.normal(size=(sentences, DIM)).astype(np.float32)
     starts = np.flatnonzero(rng.random(sentences) > 0.1)
-    target = np.add.reduceat(source, starts) if len(starts) else source
-    return source, target + rng.normal(size=target.shape).astype(np.float32)
-
-
-def texts(sentences: int, seed: int) -> list[str]:
-    """Sentences of fifteen words, of a vocabulary like a book's."""
-    rng = np.random.default_rng(seed)
-    return [" ".join(f"w{word}" for word in row) for row in rng.zipf(1.3, (sentences, 15)) % VOCABULARY]
+    starts[0] = 0
+    target = np.add.reduceat(source, starts)
+    lines = [" ".join(f"w{word}" for word in row) for row in rng.zipf(1.3, (sentences, 15)) % VOCABULARY]
+    merged = [" ".join(lines[a:b]) for a, b in pairwise([*starts.tolist(), sentences])]
+    noise = rng.normal(size=target.shape).astype(np.float32)
+    return BookSide(source, lines), BookSide(target + noise, merged)
 
 
 def words(lines: list[str]) -> CorpusWords:
@@ -44,7 +52,7 @@ def words(lines: list[str]) -> CorpusWords:
 
 
 def documents(sentences: int, seed: int) -> list[Document]:
-    sides = [(rows, texts(len(rows), seed)) for rows in book(sentences, seed)]
+    sides = book(sentences, seed)
     return [document_of(rows, lines, of_document(words(lines), 0, len(lines))) for rows, lines in sides]
 
 
@@ -71,10 +79,10 @@ def main() -> None:
         )
     pairs = [book(SENTENCES, seed) for seed in range(DOCUMENTS)]
     corpora = [
-        Corpus(lang, [_document(f"{lang}{k}", len(pair[side]), k) for k, pair in enumerate(pairs)], [], {})  # type: ignore[arg-type]
+        Corpus(lang, [_document(f"{lang}{k}", pair[side]) for k, pair in enumerate(pairs)], [], {})  # type: ignore[arg-type]
         for side, lang in enumerate(("en", "de"))
     ]
-    vectors = [np.concatenate([pair[side] for pair in pairs]) for side in range(2)]
+    vectors = [np.concatenate([pair[side].vectors for pair in pairs]) for side in range(2)]
     settings = [DocumentSideSettings(inputs=["-"], read=DocumentReadSettings(lang=lang)) for lang in ("en", "de")]
     embedded = [
         EmbeddedCorpus(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)
@@ -92,8 +100,8 @@ def main() -> None:
     Console().print(report)
 
 
-def _document(name: str, sentences: int, seed: int) -> DocumentText:
-    return DocumentText(name, texts(sentences, seed), list(range(sentences)))
+def _document(name: str, side: BookSide) -> DocumentText:
+    return DocumentText(name, side.lines, list(range(len(side.lines))))
 
 
 if __name__ == "__main__":
