@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,9 +14,10 @@ import pyarrow.parquet as pq
 
 from encoder.cards import CARD, TAG, markdown_table, write_card
 from mining.errors import InputError
-from mining.files import atomic_writer
+from mining.files import atomic_text, atomic_writer
 from mining.pairs import conform
-from mining.paths import exists, open_url, resolve
+from mining.paths import exists, local_path, open_url, resolve
+from mining.temporary_files import remove_leftovers
 
 ROWS_PER_FILE = 1_000_000
 
@@ -38,6 +40,9 @@ class HubFolder(NamedTuple):
     def check(self) -> None:
         """Refuse a folder with something else in it before hours of work, not after."""
         filesystem, path = resolve(self.url)
+        local = local_path(self.url)
+        if local is not None:
+            remove_leftovers(Path(local))
         if not filesystem.exists(path) or not filesystem.ls(path):
             return
         if not exists(f"{self.url}/{CARD}") or TAG not in _read(f"{self.url}/{CARD}"):
@@ -46,6 +51,8 @@ class HubFolder(NamedTuple):
     def write(self, pairs: Iterable[pa.Table | pa.RecordBatch], rows: int, how: Sequence[tuple[str, str]]) -> None:
         """Write this many pairs, and a card that tells how they were made; an earlier dataset of ours is replaced."""
         self._clear()
+        with atomic_text(f"{self.url}/{CARD}") as card:  # by which a run that was killed knows its own folder
+            card.write(f"---\ntags: [{TAG}]\n---\n\nThis dataset is not whole yet: it is being written.\n")
         files = max(1, -(-rows // ROWS_PER_FILE))
         named = map(self._named, pairs)
         for number, tables in enumerate(_files(named, files)):

@@ -1,5 +1,6 @@
 """What Hugging Face's `datasets` makes of the folders that we write."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from datasets import Dataset, Translation, load_dataset
 
 from encoder.cards import read_card
 from mining.errors import InputError
+from mining.temporary_files import temporary_name
 from pipelines.commands.options import hub_folder
 from pipelines.datasets import hub_folder as module
 from pipelines.datasets.hub_folder import Columns, HubFolder
@@ -83,6 +85,23 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="something else"):
         hub_folder(str(tmp_path / "thesis"), "src_text", ("en", "de"))
     hub_folder(str(write(tmp_path / "ours", Columns.src_trg)), "src_text", ("en", "de"))
+
+
+@pytest.mark.parametrize("files", [1, 0])
+def test_a_killed_run_knows_its_own_folder(tmp_path: Path, files: int) -> None:
+    """Killed behind so many files, or while it wrote the first card."""
+    folder = tmp_path / "ours"
+
+    def killed() -> Iterator[pa.Table]:
+        yield from tables(PAIRS)[:files]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HubFolder(str(folder), Columns.src_trg, ("en", "de")).write(killed(), len(PAIRS), [])
+    if not files:
+        (folder / "README.md").rename(folder / temporary_name("README.md"))
+    hub_folder(str(folder), "src_text", ("en", "de"))
+    assert len(load(write(folder, Columns.src_trg))) == len(PAIRS)
 
 
 @pytest.mark.parametrize(
