@@ -55,7 +55,8 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     tree["probes"] = "encoder" if probes >= FEWEST_PAIRS else "none"
     # Nobody asked for this precision, so where probes cannot tell there are pairs and a warning instead of an error.
     tree["threshold"] = tree.get("threshold") or {"precision": PRECISION, "in_doubt": "classifier"}
-    if "at_least" in tree["threshold"] and not tree.get("rescore"):
+    threshold = tree["threshold"]
+    if isinstance(threshold, dict) and "at_least" in threshold and not tree.get("rescore"):
         notes.append("--threshold is a margin here; with --rescore on it is a score of the pair classifier")
     return notes
 
