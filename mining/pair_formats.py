@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from mining.errors import InputError
 from mining.files import atomic_text, atomic_texts, atomic_writer, iterate_lines, open_binary
 from mining.pairs import REJECTED_SCHEMA, SCHEMA, conform, peek, rebatch
+from mining.parquet_batches import valid_batches
 from mining.paths import extension, split_compression
 from mining.tmx import read_tmx, write_tmx
 
@@ -131,7 +132,7 @@ def _write_parquet(url: str, tables: Iterator[pa.Table]) -> int:
 def _read_parquet(url: str) -> Iterator[pa.RecordBatch]:
     try:
         with open_binary(url) as stream:
-            for batch in pq.ParquetFile(stream).iter_batches():
+            for batch in valid_batches(pq.ParquetFile(stream)):
                 yield from conform(batch).to_batches()
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{url}: cannot be read ({error})") from None

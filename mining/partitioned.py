@@ -243,7 +243,10 @@ def _longest(sample: np.ndarray) -> np.ndarray:
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _insert_once(scores: np.ndarray, places: np.ndarray, row: int, score: np.float32, place: int) -> None:
-    """Put a score into the descending list of a row, dropping the last, unless its place is there already."""
+    """Put a score into the descending list of a row, dropping the last, unless its place is there already.
+
+    `top_k.insert` does the same with a list of its own; slices of the lists would take a quarter of this kernel's time.
+    """
     for slot in range(places.shape[1]):
         if places[row, slot] == place:
             return

@@ -5,6 +5,7 @@ Command modules import torch, Beam and what needs them inside their functions, s
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -123,6 +124,37 @@ def main() -> None:
         _end_quietly()
 
 
+def console() -> NoReturn:
+    """The program `twinlode`: `main`, and an end at which no thread of a library wakes.
+
+    Threads of Arrow that let go of a Python file while the interpreter is taken down abort the whole process, with exit
+    code 134 after all was done. So what Python does at its end is done here, and then the process ends.
+    """
+    code: int | str | None = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    os._exit(_flushed(code if isinstance(code, int) else int(code is not None)))
+
+
+def _flushed(code: int) -> int:
+    """The exit code, 120 as Python has it where standard output is closed."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return 120
+    return code
+
+
 def _end_quietly() -> None:
     """When all is done, SIGTERM has nothing left to interrupt."""
     if threading.current_thread() is threading.main_thread():
@@ -187,4 +219,4 @@ def leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    console()

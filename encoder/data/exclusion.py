@@ -15,6 +15,7 @@ from encoder.data.parallel_readers import read_groups
 from encoder.data.parallel_rows import Group
 from mining.errors import InputError
 from mining.files import open_binary, readable_lines
+from mining.parquet_batches import valid_batches
 from mining.paths import extension
 
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -87,8 +88,7 @@ def _cells(path: str) -> Iterator[str]:
 
     try:
         with open_binary(path) as stream:
-            for batch in pq.ParquetFile(stream).iter_batches():
-                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
+            for batch in valid_batches(pq.ParquetFile(stream)):
                 yield from _strings(batch.to_pydict())
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"--exclude {path}: cannot be read as Parquet ({error})") from None

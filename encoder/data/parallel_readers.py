@@ -16,6 +16,7 @@ from encoder.languages import canonical
 from mining.catalogs import is_draft, one_line, read_catalog
 from mining.errors import InputError
 from mining.files import open_binary, readable_lines
+from mining.parquet_batches import valid_batches
 from mining.translation_units import iterate_units
 
 TOKEN_COLUMNS = ("src_tokens", "tgt_tokens")
@@ -128,8 +129,7 @@ def _read_parquet(file: CorpusFile, tokenizer: str | None = None) -> Iterator[Ro
                 names = ", ".join(table.schema_arrow.names)
                 raise InputError(f"{file.name}: no column {missing[0]}; set `columns` to two of: {names}")
             known = TOKEN_COLUMNS if file.columns is None and _tokens_by(table.schema_arrow, tokenizer) else ()
-            for batch in table.iter_batches(columns=[*columns, *known]):
-                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
+            for batch in valid_batches(table, columns=[*columns, *known]):
                 for left, right, *tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
                     row = _pair(langs, left, right, number)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from mining.errors import InputError
 from mining.files import open_binary
 from mining.pair_formats import Format
+from mining.parquet_batches import valid_batches
 from pipelines.clean.bitext_rows import TEXTS, BitextRow, BitextSettings, as_row, read_rows
 from pipelines.clean.clean_settings import CHUNK
 from pipelines.clean.repeated_pairs import RepeatedPairs
@@ -55,8 +56,7 @@ def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[
         with open_binary(settings.path) as stream:
             file = pq.ParquetFile(stream)
             names = _text_columns(settings, file.schema_arrow)
-            for batch in file.iter_batches(size):
-                batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
+            for batch in valid_batches(file, batch_size=size):
                 texts = [batch.column(name).to_pylist() for name in names]
                 yield [as_row(*pair) for pair in zip(*texts, strict=True)], batch.to_struct_array()
     except (OSError, pa.ArrowException) as error:

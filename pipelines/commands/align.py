@@ -74,33 +74,48 @@ def command(
       twinlode align books/en/ books/de/ -o books.tsv --documents documents.tsv
     """
     quiet_beam()
-    from mining.locks import held_folder
     from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
     from pipelines.commands.places import check_places
-    from pipelines.mine.job_defaults import fill_in_languages
     from pipelines.mine.pair_export import written_files
 
-    chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
-    tree = chosen.tree()
-    say_notes(fill_in_languages(tree, document_files))
-    settings = validated(AlignSettings, OPTIONS, tree, "align")
+    settings = _settings(chosen, source, target)
     languages = settings.source.read.lang, settings.target.read.lang
     outputs = AlignOutputs(documents, unmatched, beads, xces, parallel, report)
     inputs = document_files([*settings.source.inputs, *settings.target.inputs])
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
     about = [encoder_row(settings.encoder, languages)]
-    mines, place = settings.leftovers == "mine", work or f"{out}.work"
-    with held_folder(place) if mines or runner else nullcontext():
-        result = _aligned(settings, place, runner, runner_set)
-        batches, mined = _all_pairs(result, settings, place if mines else None)
+    result, batches, mined = _aligned_pairs(settings, work or f"{out}.work", runner, runner_set)
     written = _write_pairs(out, batches, pair_format, languages)
     if folder is not None:
         folder.write(batches, written, [*about, *_summary(result, mined)])
     outputs.write(result)
     say_notes(warnings(settings.encoder, languages))
     show("aligned", [*about, *_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
+
+
+def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> AlignSettings:
+    """Of the options; languages that nobody names are those of the text."""
+    from pipelines.align.documents import document_files
+    from pipelines.mine.job_defaults import fill_in_languages
+
+    chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
+    tree = chosen.tree()
+    say_notes(fill_in_languages(tree, document_files))
+    return validated(AlignSettings, OPTIONS, tree, "align")
+
+
+def _aligned_pairs(
+    settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None
+) -> tuple[AlignResult, list[pa.Table], int]:
+    """The alignment, all pairs, and how many of them are mined; the work folder is held where it is used."""
+    from mining.locks import held_folder
+
+    mines = settings.leftovers == "mine"
+    with held_folder(work) if mines or runner else nullcontext():
+        result = _aligned(settings, work, runner, overrides)
+        return result, *_all_pairs(result, settings, work if mines else None)
 
 
 def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None) -> AlignResult:

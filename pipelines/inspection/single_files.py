@@ -9,6 +9,7 @@ from mining.errors import InputError
 from mining.neighbours import read_neighbours
 from mining.pair_formats import Format, format_of, read_pairs
 from mining.pairs import REJECTED_SCHEMA
+from mining.parquet_batches import valid_batches
 from mining.paths import open_url, resolve
 from mining.vectors import open_vectors
 from pipelines.inspection.description import Description, counted, first_rows
@@ -63,7 +64,7 @@ def _parquet(url: str, most: int) -> Description:
         with open_url(url) as stream:
             file = pq.ParquetFile(stream)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
-            first = next(file.iter_batches(max(most, 1)), None)
+            first = next(valid_batches(file, batch_size=max(most, 1)), None)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{url}: not a Parquet file, or a damaged one ({error})") from None
     table = pa.table({}) if first is None else pa.Table.from_batches([first])

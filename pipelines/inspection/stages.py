@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mining.errors import InputError
+from mining.parquet_batches import valid_batches
 from mining.paths import open_url
 from mining.vectors import open_vectors
 from pipelines.datasets.manifest import (
@@ -80,7 +81,7 @@ def _head(dataset: Dataset, most: int) -> pa.Table:
         return pa.table({"id": vectors.ids, "vector": [row.tolist() for row in vectors.stored]})
     try:
         with open_url(url) as stream:
-            first = next(pq.ParquetFile(stream).iter_batches(max(most, 1)), None)
+            first = next(valid_batches(pq.ParquetFile(stream), batch_size=max(most, 1)), None)
             return pa.table({}) if first is None else pa.Table.from_batches([first])
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{url}: the shard is missing or damaged ({error}); make the dataset again") from None

@@ -1,8 +1,9 @@
 """What each command takes of memory on corpora of a million and more sentences, beside its budget.
 
 `ROWS=1000000 python -m tests.benchmarks memory`; needs ../shared/data/train. Real English sentences and one
-translation of each, numbered where there are no more. Counted is what processes have of their own (anonymous pages,
-not mapped files), in the largest process of a command and in all of them together, ten times a second.
+translation of each; where there are no more, two of them in a row. Counted is what
+processes have of their own (anonymous pages, not mapped files), in the largest process of a command and in all of them
+together, ten times a second.
 `COMMANDS=prepare,embed` runs only these; what later ones read must be there then (`FOLDER=` is kept).
 """
 
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.benchmarks.bench_partitioned import DATA, english_pairs
+from tests.benchmarks.bench_partitioned import DATA, Pair, english_pairs
 
 _TWINLODE = [sys.executable, "-m", "pipelines.cli"]
 _ASSUME = ("--lang-filter", "assume")
@@ -90,15 +91,21 @@ def write_texts(folder: Path, rows: int) -> None:
     pairs = english_pairs(rows * 3 // 2)
     files = {name: (folder / name).open("w", encoding="utf-8") for name in ("en.txt", "xx.txt", "bitext.tsv")}
     for number in range(rows * 3 // 2):
-        again, row = divmod(number, len(pairs))
-        end = f" {again}" if again else ""
+        english, other = _pair(pairs, number)
         if number < rows:
-            files["en.txt"].write(f"{pairs[row].english}{end}\n")
-            files["bitext.tsv"].write(f"{pairs[row].english}{end}\t{pairs[row].other}{end}\n")
+            files["en.txt"].write(f"{english}\n")
+            files["bitext.tsv"].write(f"{english}\t{other}\n")
         if number >= rows // 2:
-            files["xx.txt"].write(f"{pairs[row].other}{end}\n")
+            files["xx.txt"].write(f"{other}\n")
     for stream in files.values():
         stream.close()
+
+
+def _pair(pairs: list[Pair], number: int) -> tuple[str, str]:
+    """The pair of this number; beyond the last, a pair and one further on, further each time around."""
+    again, row = divmod(number, len(pairs))
+    parts = [pairs[row], pairs[(row + 7919 * again) % len(pairs)]] if again else [pairs[row]]
+    return " ".join(part.english for part in parts), " ".join(part.other for part in parts)
 
 
 def watched(arguments: tuple[str, ...], log: Path) -> str:

@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -134,3 +136,45 @@ def test_an_interrupted_command_leaves_no_temporary_folder(monkeypatch: pytest.M
     with pytest.raises(SystemExit):
         cli.leave(130)
     assert not Path(folder.name).exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "error"),
+    [
+        ("pass", 0, ""),
+        ("raise typer.Exit(3)", 3, ""),
+        ("raise InputError('a.txt, line 3: bad')", 2, "twinlode: a.txt, line 3: bad"),
+        ("sys.exit('no such thing')", 1, "no such thing"),
+        ("raise ZeroDivisionError('ours')", 1, "ZeroDivisionError: ours"),
+    ],
+)
+def test_the_program_ends_as_python_does(body: str, code: int, error: str) -> None:
+    program = f"""
+import atexit, sys, threading, time, typer
+from mining.errors import InputError
+from pipelines import cli
+
+def command():
+    atexit.register(print, "exit function")
+    threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()
+    {body}
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+cli.app = lambda: app([])
+cli.console()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stdout.split("\n") == ["thread", "exit function", ""]
+    assert (done.stderr.strip().splitlines() or [""])[-1] == error
+
+
+def test_the_program_says_so_where_nobody_reads_its_output() -> None:
+    program = "from pipelines import cli; cli.app = lambda: print('pairs'); cli.console()"
+    reading, writing = os.pipe()
+    os.close(reading)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    done = subprocess.run([sys.executable, "-c", program], env=buffered, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert done.returncode == 120

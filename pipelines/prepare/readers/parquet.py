@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from mining.errors import InputError
 from mining.files import open_binary
+from mining.parquet_batches import valid_batches
 from pipelines.prepare.readers.blocks import EMPTY, Block, ReadSettings, RowBatch, keep_rows
 
 DEFAULT_COLUMN = "text"
@@ -37,9 +38,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
 
 def _batches(url: str, table: pq.ParquetFile, groups: list[int], wanted: list[str]) -> Iterator[pa.RecordBatch]:
     try:
-        for batch in table.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted):
-            batch.validate(full=True)  # a flipped bit may leave text that is no UTF-8
-            yield batch
+        yield from valid_batches(table, batch_size=BATCH_ROWS, row_groups=groups, columns=wanted)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{url}: not a readable Parquet file ({error})") from None
 

@@ -357,11 +357,12 @@ def test_an_unknown_option_is_refused(
 
 def test_a_small_mine_imports_neither_torch_nor_beam_nor_pandas(corpus: Corpus) -> None:
     program = f"""
-import os, sys
-from pipelines.cli import app
-app({["mine-vectors", *corpus.options()]!r}, standalone_mode=False)
-print(sorted({{"torch", "apache_beam", "pandas", "transformers"}} & sys.modules.keys()), flush=True)
-os._exit(0)  # Arrow's threads may abort a process that ends while they begin
+import atexit, sys
+from pipelines.cli import console
+heavy = {{"torch", "apache_beam", "pandas", "transformers"}}
+atexit.register(lambda: print(sorted(heavy & sys.modules.keys())))
+sys.argv = {["twinlode", "mine-vectors", *corpus.options()]!r}
+console()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
