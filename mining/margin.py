@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import assert_never
 
 import numpy as np
 
@@ -28,9 +29,14 @@ def margin_scores(
     neighbourhoods is below `SMALLEST_MEAN` or negative, `ratio` divides by `SMALLEST_MEAN`.
     """
     cosines = np.asarray(cosines, np.float64)
-    if margin == Margin.absolute:
-        return cosines.astype(np.float32)
     mean = source_means / 2 + target_means / 2
-    if margin == Margin.distance:
-        return (cosines - mean).astype(np.float32)
-    return (cosines / np.maximum(mean, SMALLEST_MEAN)).astype(np.float32)
+    match Margin(margin):
+        case Margin.absolute:
+            scores = cosines
+        case Margin.distance:
+            scores = cosines - mean
+        case Margin.ratio:
+            scores = cosines / np.maximum(mean, SMALLEST_MEAN)
+        case unknown:
+            assert_never(unknown)
+    return scores.astype(np.float32)

@@ -1,5 +1,7 @@
 """Shared fixtures."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,36 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+RunTwinlode = Callable[..., int]
+Refusal = Callable[..., str]
+
+
+@pytest.fixture
+def twinlode(monkeypatch: pytest.MonkeyPatch) -> RunTwinlode:
+    """Runs a command line in this process and gives its exit code."""
+    from pipelines import cli
+
+    def run(*arguments: object) -> int:
+        monkeypatch.setattr("sys.argv", ["twinlode", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0)
+
+    monkeypatch.setattr(cli, "leave", sys.exit)  # which would end the tests, too
+    return run
+
+
+@pytest.fixture
+def refusal(twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]) -> Refusal:
+    """Runs a command line that must end with exit code 2, and gives what it says on stderr."""
+
+    def run(*arguments: object) -> str:
+        assert twinlode(*arguments) == 2
+        return capsys.readouterr().err.strip()
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,11 @@ from mining.files import open_decompressed, read_lines, read_whole
 from mining.paths import resolve
 from mining.translation_units import iterate_units
 from mining.vectors import open_vectors
-from pipelines import cli
 from pipelines.clean.bitext_chunks import read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.datasets.manifest import Shard
 from pipelines.prepare.readers import Block, ReadSettings, read_block, web
+from tests.conftest import Refusal
 from tests.pipelines.demo.wheels import catalog
 from tests.pipelines.prepare.readers.test_web import PAGE, response
 
@@ -174,15 +174,12 @@ def test_option_values(
     arguments: list[str],
     said: str,
     tmp_path: Path,
+    refusal: Refusal,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["twinlode", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    told = capsys.readouterr().err
-    assert stop.value.code == 2 and said in told and len(told) < 3000
+    told = refusal(*arguments)
+    assert said in told and len(told) < 3000
 
 
 ENTITY = '<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa">]><tmx><body><tu/></body></tmx>'

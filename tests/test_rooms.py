@@ -21,6 +21,7 @@ FLOOR = {
     "mining.lazy",
     "mining.temporary_files",
     "mining.locks",
+    "mining.parquet_batches",
     "mining.paths",
     "mining.translation_units",
 }

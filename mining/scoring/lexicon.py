@@ -219,27 +219,25 @@ def _expect(
             other = target_number[target_ids[start + j]]
             if other < 0:
                 continue
-            total = target_null[other]
-            for i in range(n):
-                if slots[at + i * m + j] >= 0:
-                    total += forward[slots[at + i * m + j]]
-            for i in range(n):
-                slot = slots[at + i * m + j]
-                if slot >= 0:
-                    counts[slot] += forward[slot] / total
+            _share(slots[at + j : at + n * m : m], target_null[other], forward, counts)
         for i in range(n):
             word = source_number[source_ids[first + i]]
             if word < 0:
                 continue
-            total = source_null[word]
-            for j in range(m):
-                if slots[at + i * m + j] >= 0:
-                    total += backward[slots[at + i * m + j]]
-            for j in range(m):
-                slot = slots[at + i * m + j]
-                if slot >= 0:
-                    back_counts[slot] += backward[slot] / total
+            _share(slots[at + i * m : at + (i + 1) * m], source_null[word], backward, back_counts)
         at += n * m
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _share(slots: np.ndarray, null: np.float32, probabilities: np.ndarray, counts: np.ndarray) -> None:
+    """Add to the counts of a word's pairs how likely each of them made it."""
+    total = null
+    for slot in slots:
+        if slot >= 0:
+            total += probabilities[slot]
+    for slot in slots:
+        if slot >= 0:
+            counts[slot] += probabilities[slot] / total
 
 
 @nb.njit(cache=True, nogil=True)

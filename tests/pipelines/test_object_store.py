@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from mining.errors import InputError
-from pipelines import cli
 from pipelines.datasets.manifest import Dataset
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.text_job import mine_corpora
+from tests.conftest import Refusal
 from tests.pipelines.corpora import job
 from tests.pipelines.object_store import FaultyStore, served
 
@@ -73,20 +73,14 @@ def test_a_store_that_goes_away_is_continued_where_it_stopped(
         assert pairs_of(found.pairs).equals(expected)
 
 
-def test_a_store_that_is_gone_is_one_sentence(
-    corpora: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_that_is_gone_is_one_sentence(corpora: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
     store = FaultyStore(random_seed=2)
     with served(store, monkeypatch, attempts=1) as bucket:
         settings = remote_job(corpora, bucket)
         store.working = store.requests + 20
         sides = [settings.source.inputs[0], settings.target.inputs[0], "--src-lang", "en", "--tgt-lang", "en"]
         given = [*sides, "--lang-filter", "assume", "--encoder", settings.encoder]
-        monkeypatch.setattr("sys.argv", ["twinlode", "mine", *given, "--work", settings.work, "-o", f"{bucket}/p.tsv"])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-    assert ended.value.code == 2
-    told = capsys.readouterr().err
+        told = refusal("mine", *given, "--work", settings.work, "-o", f"{bucket}/p.tsv")
     assert "Traceback" not in told
     assert told.splitlines()[-1].startswith("twinlode: ")
     assert "reduce your request rate" in told or "Service Unavailable" in told

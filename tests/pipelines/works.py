@@ -13,13 +13,20 @@ from mining.neighbours import Neighbours, write_neighbours
 from mining.pairs import conform
 from mining.score_counts import ScoreCounts
 from mining.vectors import write_vectors
-from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Input, Request, Shard
+from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Input, Kind, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
-from pipelines.datasets.work import begin
+from pipelines.datasets.work import Work, begin
 from pipelines.mine.score_curve import ScoreCurve
 
 DIM = 4
 BELOW = 7  # matched pairs below the threshold
+
+
+def begun_work(folder: Path, kind: Kind) -> Work:
+    """A dataset in the making, in a folder of its kind's name."""
+    work = begin(str(folder / kind), Request(kind=kind, configuration={}, inputs=[]))
+    assert isinstance(work, Work)
+    return work
 
 
 class Pair(NamedTuple):

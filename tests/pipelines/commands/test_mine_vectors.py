@@ -12,10 +12,10 @@ import pytest
 from fsspec.core import url_to_fs
 
 from mining.vectors import write_vectors
-from pipelines import cli
 from pipelines.datasets.manifest import open_dataset
 from pipelines.graph import graph_stage, grid_panels
 from pipelines.review.review_session import Session
+from tests.conftest import RunTwinlode
 from tests.mining.oracle import laser_pairs
 
 ROWS, COLUMNS, DIM, TRUE = 300, 420, 24, 150
@@ -52,23 +52,13 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     return Corpus(tmp_path)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, options: list[str]) -> int:
-    monkeypatch.setattr(sys, "argv", ["twinlode", "mine-vectors", *options])
-    monkeypatch.setattr(cli, "leave", sys.exit)  # which would end the tests, too
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
-
-
 def read_tsv(path: Path) -> list[tuple[float, str, str]]:
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return [(float(score), source, target) for score, source, target in rows]
 
 
-def test_the_pairs_are_lasers(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, corpus.options(threshold="0")) == 0
+def test_the_pairs_are_lasers(corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]) -> None:
+    assert twinlode("mine-vectors", *corpus.options(threshold="0")) == 0
     expected = {(corpus.a[i], corpus.b[j]) for i, j, _ in laser_pairs(corpus.x, corpus.y, 4, "ratio", "max")}
     found = read_tsv(corpus.folder / "pairs.tsv")
     assert {pair[1:] for pair in found} == expected
@@ -78,9 +68,9 @@ def test_the_pairs_are_lasers(
     assert names == ["a.npy", "a.txt", "b.npy", "b.txt", "pairs.tsv", "pairs.work"]
 
 
-def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thresholds_from_gold_top_and_seed(corpus: Corpus, twinlode: RunTwinlode) -> None:
     corpus.text("gold", [f"{i + 1}\t{i + 1}" for i in range(TRUE)])
-    assert run(monkeypatch, corpus.options(gold="gold", out="gold.tsv", curve="curve.tsv")) == 0
+    assert twinlode("mine-vectors", *corpus.options(gold="gold", out="gold.tsv", curve="curve.tsv")) == 0
     header, *points = (corpus.folder / "curve.tsv").read_text().splitlines()
     assert header == "threshold\tprecision\trecall\tkept"
     assert len(points) > TRUE
@@ -88,66 +78,66 @@ def test_thresholds_from_gold_top_and_seed(corpus: Corpus, monkeypatch: pytest.M
     right = sum(source.split()[1] == target.split()[1] for _, source, target in tuned)
     assert right > 0.9 * TRUE
     assert right > 0.9 * len(tuned)
-    assert run(monkeypatch, corpus.options(top="10", out="top.tsv")) == 0
+    assert twinlode("mine-vectors", *corpus.options(top="10", out="top.tsv")) == 0
     assert len(read_tsv(corpus.folder / "top.tsv")) == 10
     corpus.text("seed", [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(100)])
-    assert run(monkeypatch, corpus.options(target_precision="0.8", seed_pairs="seed", out="seed.tsv")) == 0
+    assert twinlode("mine-vectors", *corpus.options(target_precision="0.8", seed_pairs="seed", out="seed.tsv")) == 0
     found = read_tsv(corpus.folder / "seed.tsv")
     assert not {source for _, source, _ in found} & set(corpus.a[:100]), "seed pairs are not mined pairs"
 
 
-def test_a_seed_with_its_own_vectors_becomes_probes(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_with_its_own_vectors_becomes_probes(corpus: Corpus, twinlode: RunTwinlode) -> None:
     rng = np.random.default_rng(9)
     x = (rng.standard_normal((90, DIM)) + 0.5).astype(np.float32)
     np.save(corpus.folder / "sx.npy", x)
     np.save(corpus.folder / "sy.npy", x + 0.3 * rng.standard_normal((90, DIM)).astype(np.float32))
     corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])
     options = corpus.options(target_precision="0.8", seed_pairs="seed", seed_src_vectors="sx.npy")
-    assert run(monkeypatch, options) == 2
-    assert run(monkeypatch, [*options, "--seed-tgt-vectors", "sy.npy"]) == 0
+    assert twinlode("mine-vectors", *options) == 2
+    assert twinlode("mine-vectors", *options, "--seed-tgt-vectors", "sy.npy") == 0
     found = read_tsv(corpus.folder / "pairs.tsv")
     assert not any(source.startswith("saat") or target.startswith("graine") for _, source, target in found)
     right = sum(source.split()[1] == target.split()[1] for _, source, target in found)
     assert right > 0.6 * len(found) > 30
 
 
-def test_probes_stay_out_of_the_candidates(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_stay_out_of_the_candidates(corpus: Corpus, twinlode: RunTwinlode) -> None:
     x = (np.random.default_rng(9).standard_normal((90, DIM)) + 0.5).astype(np.float32)
     np.save(corpus.folder / "sx.npy", x)
     corpus.text("seed", [f"saat {i}\tgraine {i}" for i in range(90)])
     seed = {"seed_pairs": "seed", "seed_src_vectors": "sx.npy", "seed_tgt_vectors": "sx.npy"}
-    assert run(monkeypatch, corpus.options(target_precision="0.5", candidates="all.tsv", **seed)) == 0
+    assert twinlode("mine-vectors", *corpus.options(target_precision="0.5", candidates="all.tsv", **seed)) == 0
     assert {line[1].split()[0] for line in read_tsv(corpus.folder / "all.tsv")} == {"quelle"}
 
 
-def test_seed_pairs_given_twice_count_once(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seed_pairs_given_twice_count_once(corpus: Corpus, twinlode: RunTwinlode) -> None:
     seed = [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(100)]
     corpus.text("once", seed)
     corpus.text("twice", seed + seed + [f"{corpus.a[i]}\t{corpus.b[i + 200]}" for i in range(100)])
     for name in ("once", "twice"):
         options = corpus.options(target_precision="0.8", seed_pairs=name, out=f"{name}.tsv")
-        assert run(monkeypatch, options) == 0
+        assert twinlode("mine-vectors", *options) == 0
     assert (corpus.folder / "once.tsv").read_bytes() == (corpus.folder / "twice.tsv").read_bytes()
 
 
-def test_the_ids_of_a_vector_file_need_not_be_line_numbers(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, corpus.options(out="plain.tsv")) == 0
+def test_the_ids_of_a_vector_file_need_not_be_line_numbers(corpus: Corpus, twinlode: RunTwinlode) -> None:
+    assert twinlode("mine-vectors", *corpus.options(out="plain.tsv")) == 0
     write_vectors(str(corpus.folder / "a.arrow"), np.arange(ROWS) * 7 + 5000, corpus.x)
-    assert run(monkeypatch, corpus.options(src_vectors="a.arrow")) == 0
+    assert twinlode("mine-vectors", *corpus.options(src_vectors="a.arrow")) == 0
     assert (corpus.folder / "pairs.tsv").read_bytes() == (corpus.folder / "plain.tsv").read_bytes()
 
 
 def test_a_name_in_brackets_is_printed(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, corpus.options(out="[red]x.tsv")) == 0
+    assert twinlode("mine-vectors", *corpus.options(out="[red]x.tsv")) == 0
     assert "pairs in [red]x.tsv" in capsys.readouterr().out
 
 
-def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, twinlode: RunTwinlode) -> None:
     corpus.a[7] = corpus.a[200] = corpus.a[3]
     corpus.text("a.txt", corpus.a)
-    assert run(monkeypatch, corpus.options(out="pairs.parquet", candidates="all.parquet", work="work")) == 0
+    assert twinlode("mine-vectors", *corpus.options(out="pairs.parquet", candidates="all.parquet", work="work")) == 0
     rows = pq.read_table(corpus.folder / "pairs.parquet").to_pylist()
     same = [row for row in rows if row["src_text"] == corpus.a[3]]
     assert [(row["src_line"], row["src_also"]) for row in same] == [(4, [8, 201])]
@@ -159,66 +149,63 @@ def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, mo
     assert graph.manifest.request.configuration == {"k": 4, "search": "exact"}
 
 
-def test_gold_may_name_any_line_of_a_repeated_sentence(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gold_may_name_any_line_of_a_repeated_sentence(corpus: Corpus, twinlode: RunTwinlode) -> None:
     corpus.a[200] = corpus.a[3]
     corpus.text("a.txt", corpus.a)
     recalls = []
     for name, line in (("first", 4), ("again", 201)):
         corpus.text(name, [f"{line}\t4"])
-        assert run(monkeypatch, corpus.options(gold=name, out=f"{name}.tsv", work="work")) == 0
+        assert twinlode("mine-vectors", *corpus.options(gold=name, out=f"{name}.tsv", work="work")) == 0
         recalls.append((corpus.folder / f"{name}.tsv").read_text())
     assert recalls[0] == recalls[1] != ""
 
 
 def test_report_review_and_inspect_work_on_it(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus.text("gold", [f"{corpus.a[i]}\t{corpus.b[i]}" for i in range(TRUE)])
-    assert run(monkeypatch, corpus.options(gold="gold")) == 0
+    assert twinlode("mine-vectors", *corpus.options(gold="gold")) == 0
     for command in (["report", "pairs.work", "--out", "page.html"], ["inspect", "pairs.work"]):
-        monkeypatch.setattr(sys, "argv", ["twinlode", *command])
-        cli.app(command[0:], standalone_mode=False)
+        assert twinlode(*command) == 0
     assert "quelle 1" in (corpus.folder / "page.html").read_text()
     assert "tgt-vectors" in capsys.readouterr().out
     session = Session("pairs.work", 20, 0.9)
     assert len(session.sample.sampled) == 20
 
 
-def test_another_choice_reuses_the_graph_and_changed_vectors_do_not(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run(monkeypatch, corpus.options()) == 0
+def test_another_choice_reuses_the_graph_and_changed_vectors_do_not(corpus: Corpus, twinlode: RunTwinlode) -> None:
+    assert twinlode("mine-vectors", *corpus.options()) == 0
     graph = corpus.folder / "pairs.work" / "graph" / "manifest.json"
     before = graph.stat().st_mtime_ns
-    assert run(monkeypatch, corpus.options(top="5")) == 0
+    assert twinlode("mine-vectors", *corpus.options(top="5")) == 0
     assert len(read_tsv(corpus.folder / "pairs.tsv")) == 5
     assert graph.stat().st_mtime_ns == before
     np.save(corpus.folder / "a.npy", corpus.x[::-1])
-    assert run(monkeypatch, corpus.options()) == 0
+    assert twinlode("mine-vectors", *corpus.options()) == 0
     expected = {(corpus.a[i], corpus.b[j]) for i, j, _ in laser_pairs(corpus.x[::-1], corpus.y, 4, "ratio", "max")}
     assert {pair[1:] for pair in read_tsv(corpus.folder / "pairs.tsv")} == expected
 
 
 @pytest.mark.parametrize("rows", ["37", "1000"])
-def test_shards_and_mixed_types_change_no_pair(rows: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_and_mixed_types_change_no_pair(rows: str, corpus: Corpus, twinlode: RunTwinlode) -> None:
     corpus.a[5] = ""  # a gap, so that rows are copied and not mapped
     corpus.text("a.txt", corpus.a)
     half = corpus.x.astype(np.float16)
     np.save(corpus.folder / "half.npy", half)
     np.save(corpus.folder / "wide.npy", half.astype(np.float32))
-    assert run(monkeypatch, corpus.options(src_vectors="wide.npy", out="wide.tsv")) == 0
-    assert run(monkeypatch, corpus.options(src_vectors="half.npy", out="half.tsv", rows_per_shard=rows)) == 0
+    assert twinlode("mine-vectors", *corpus.options(src_vectors="wide.npy", out="wide.tsv")) == 0
+    assert twinlode("mine-vectors", *corpus.options(src_vectors="half.npy", out="half.tsv", rows_per_shard=rows)) == 0
     assert (corpus.folder / "half.tsv").read_bytes() == (corpus.folder / "wide.tsv").read_bytes()
     assert len(list((corpus.folder / "half.work" / "src").glob("*.parquet"))) == -(-(ROWS - 1) // int(rows))
 
 
 def test_moses_output_and_approximate_search(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = corpus.options(
         format="moses", out="bitext", src_lang="de", tgt_lang="en", search="approximate", threads="1"
     )
-    assert run(monkeypatch, options) == 0
+    assert twinlode("mine-vectors", *options) == 0
     assert "graph forward recall" in capsys.readouterr().out
     graph = open_dataset("bitext.work/graph", "graph")
     assert 0.5 < graph.manifest.measures["forward_recall"] <= 1
@@ -226,9 +213,9 @@ def test_moses_output_and_approximate_search(
     assert len(sides[0]) == len(sides[1]) > 100
 
 
-def test_filters_write_what_they_drop(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_write_what_they_drop(corpus: Corpus, twinlode: RunTwinlode) -> None:
     (corpus.folder / "f.yaml").write_text("length: {min_words: 3}\nlanguage: null\n")
-    assert run(monkeypatch, corpus.options(filters="f.yaml", rejected="out.jsonl")) == 0
+    assert twinlode("mine-vectors", *corpus.options(filters="f.yaml", rejected="out.jsonl")) == 0
     assert '"reason": "length"' in (corpus.folder / "out.jsonl").read_text()
 
 
@@ -243,17 +230,19 @@ def test_what_a_result_does_not_rest_on_is_said(
     options: dict[str, str],
     note: str,
     corpus: Corpus,
-    monkeypatch: pytest.MonkeyPatch,
+    twinlode: RunTwinlode,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     corpus.text("gold.tsv", [f"{i + 1}\t{COLUMNS - i}" for i in range(20)])
-    assert run(monkeypatch, corpus.options(**options)) == 0
+    assert twinlode("mine-vectors", *corpus.options(**options)) == 0
     assert note in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize("out", ["pairs.tsv", "memory://killed/pairs.tsv"])
-def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, corpus.options(out="whole.tsv")) == 0
+def test_a_killed_run_continues(
+    out: str, corpus: Corpus, monkeypatch: pytest.MonkeyPatch, twinlode: RunTwinlode
+) -> None:
+    assert twinlode("mine-vectors", *corpus.options(out="whole.tsv")) == 0
     monkeypatch.setattr(grid_panels, "_PANEL_WORK", 1)
     whole_panel, done = graph_stage.make_panel, []
 
@@ -267,14 +256,14 @@ def test_a_killed_run_continues(out: str, corpus: Corpus, monkeypatch: pytest.Mo
         return panel
 
     monkeypatch.setattr(graph_stage, "make_panel", stops_after(20))
-    assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 130
+    assert twinlode("mine-vectors", *corpus.options(out=out, rows_per_shard="70")) == 130
     files, path = url_to_fs(out)
     assert not files.exists(path)
     monkeypatch.setattr(graph_stage, "make_panel", stops_after(1000))
     made: list[object] = []
     exact = grid_panels.knn_graph
     monkeypatch.setattr(grid_panels, "knn_graph", lambda *given, **more: made.append(1) or exact(*given, **more))
-    assert run(monkeypatch, corpus.options(out=out, rows_per_shard="70")) == 0
+    assert twinlode("mine-vectors", *corpus.options(out=out, rows_per_shard="70")) == 0
     assert len(made) == 30 - 20, "5 x 6 panels, none of them twice"
     assert files.cat_file(path) == (corpus.folder / "whole.tsv").read_bytes()
 
@@ -335,12 +324,12 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
 
 
 def test_bad_input_is_one_sentence_and_exit_2(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cases = bad_inputs(corpus)
     before = sorted(corpus.folder.rglob("*"))
     for changes, expected in cases:
-        assert run(monkeypatch, corpus.options(**changes)) == 2, changes
+        assert twinlode("mine-vectors", *corpus.options(**changes)) == 2, changes
         message = capsys.readouterr().err.strip().splitlines()[-1]
         assert message.startswith("twinlode: "), message
         assert all(part in message for part in expected), message
@@ -349,9 +338,9 @@ def test_bad_input_is_one_sentence_and_exit_2(
 
 
 def test_an_unknown_option_is_refused(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, [*corpus.options(), "--treshold", "1"]) == 2
+    assert twinlode("mine-vectors", *corpus.options(), "--treshold", "1") == 2
     assert "No such option: --treshold" in capsys.readouterr().err
 
 

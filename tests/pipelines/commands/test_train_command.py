@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from encoder import Encoder
-from pipelines.cli import main
+from tests.conftest import Refusal, RunTwinlode
 
 CONFIG = """
 data: {{corpora: [{{path: {corpus}}}]}}
@@ -27,16 +27,9 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "config.yaml"
 
 
-def twinlode(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["twinlode", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
-def test_trains_an_encoder_that_loads(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trains_an_encoder_that_loads(config: Path, tmp_path: Path, twinlode: RunTwinlode) -> None:
     out = tmp_path / "run"
-    assert twinlode(monkeypatch, "train", config, "--out", out, "--set", "limits.steps=7", "--tensorboard") == 0
+    assert twinlode("train", config, "--out", out, "--set", "limits.steps=7", "--tensorboard") == 0
     assert Encoder.load(out / "best").encode(["one and two"], lang="en").shape == (1, 8)
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert metrics[-1]["step"] == 7
@@ -52,13 +45,7 @@ def test_trains_an_encoder_that_loads(config: Path, tmp_path: Path, monkeypatch:
         (("--set", "data.corpora.0.path=none.tsv"), "none.tsv: no such file"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(
-    config: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    message: str,
+def test_bad_input_is_one_sentence(
+    config: Path, tmp_path: Path, refusal: Refusal, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert twinlode(monkeypatch, "train", config, "--out", tmp_path / "run", *arguments) == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal("train", config, "--out", tmp_path / "run", *arguments)

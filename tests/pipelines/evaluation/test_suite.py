@@ -16,6 +16,7 @@ from pipelines.evaluation.benchmark_table import BENCHMARKS
 from pipelines.evaluation.bucc import SAME
 from pipelines.evaluation.result_tables import markdown, write_json
 from pipelines.evaluation.suite import Report, Suite, run_suite
+from tests.conftest import Refusal
 from tests.pipelines.command_tree import subcommand
 from tests.pipelines.evaluation.test_bucc import corpora
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, write
@@ -202,16 +203,10 @@ def test_texts_of_a_benchmark_can_be_written(root: Path) -> None:
         (["bucc"], "no corpora in the form of BUCC"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_2(
-    root: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_sentence_and_exit_2(root: Path, arguments: list[str], message: str, refusal: Refusal) -> None:
     precomputed(root / "a", root, 0.0)
     rest = ["--encoder", str(root / "a"), "--data", str(root / "tatoeba"), "--json", str(root / "out.json")]
-    monkeypatch.setattr("sys.argv", ["twinlode", "eval", *arguments, *rest])
-    with pytest.raises(SystemExit) as exit_:
-        cli.main()
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal("eval", *arguments, *rest)
     assert not (root / "out.json").exists()
 
 

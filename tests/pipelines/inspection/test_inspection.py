@@ -14,10 +14,11 @@ from encoder.models import BagSettings
 from mining.errors import InputError
 from mining.pair_formats import Format, write_pairs
 from mining.vectors import write_vectors
-from pipelines.cli import app, main
+from pipelines.cli import app
 from pipelines.inspection import describe
 from pipelines.loop.records import LoopState, MinedPair, RoundRecord, TrainingRecord, write_round, write_state
 from pipelines.review.review_session import Session
+from tests.conftest import Refusal
 from tests.encoder.fixtures import write_checkpoint
 from tests.pipelines.works import pairs_of, write_work
 
@@ -139,16 +140,10 @@ def other_things(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_what_is_not_ours_is_one_sentence_and_exit_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_ours_is_one_sentence_and_exit_2(tmp_path: Path, refusal: Refusal) -> None:
     for name, phrase in other_things(tmp_path):
-        monkeypatch.setattr("sys.argv", ["twinlode", "inspect", str(tmp_path / name)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr().err.strip()
-        assert (stop.value.code, said.count("\n")) == (2, 0)
-        assert phrase in said, name
+        said = refusal("inspect", tmp_path / name)
+        assert phrase in said and "\n" not in said, name
     with pytest.raises(InputError):
         describe(str(tmp_path / "nowhere"))
 

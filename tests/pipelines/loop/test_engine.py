@@ -13,9 +13,9 @@ from encoder.checkpoint import load_checkpoint
 from encoder.data.exclusion import exclusion_key, read_exclusions
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
-from pipelines.cli import main
 from pipelines.datasets.manifest import open_dataset
 from pipelines.loop.records import RoundRecord, read_round, read_state
+from tests.conftest import RunTwinlode
 from tests.pipelines.loop.corpora import one_pair, write_configuration, write_world
 
 OBJECTIVE = {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1}
@@ -23,13 +23,6 @@ WITH_NEGATIVES = {
     "kind": "mixture",
     "parts": [{"objective": OBJECTIVE}, {"objective": {"kind": "msimcse", "strategy": "nli"}}],
 }
-
-
-def twinlode(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr("sys.argv", ["twinlode", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
 
 
 def leak(folder: Path, pair: str) -> list[str]:
@@ -54,14 +47,16 @@ def configuration(folder: Path) -> dict[str, Any]:
     return tree | {"max_rounds": 1, "control": True, "shared": str(folder / "shared")}
 
 
-def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
     for place in ("loop.round_classifier", "clean.bitext_sample"):
         monkeypatch.setattr(f"pipelines.{place}.FEWEST_PAIRS", 50)
     tree = configuration(tmp_path)
     leaked = leak(tmp_path, "de-en")
     config, out = write_configuration(tmp_path, tree), tmp_path / "out"
     tokenized = count_tokenized(monkeypatch)
-    assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
+    assert twinlode("loop", config, "--out", out) == 0
     shown = capsys.readouterr()
     assert "control" in shown.out
     assert "| control |" in (out / "loop.md").read_text()
@@ -76,20 +71,20 @@ def test_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     _check_tokenized_once(out / "round-1" / "train", tokenized)
 
     made = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.name != "state.json"}
-    assert twinlode(monkeypatch, "loop", config, "--out", out) == 0
+    assert twinlode("loop", config, "--out", out) == 0
     assert "round 1 finished (before)" in capsys.readouterr().err
     made.pop(out / "loop.md")
     assert {path: path.stat().st_mtime_ns for path in made} == made
 
-    assert twinlode(monkeypatch, "loop", config, "--out", out, "--set", "rounds.0.precision=0.9") == 2
+    assert twinlode("loop", config, "--out", out, "--set", "rounds.0.precision=0.9") == 2
     assert "another configuration" in capsys.readouterr().err
 
 
 def test_a_seed_too_small_for_a_classifier_is_refused_before_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, out = write_configuration(tmp_path, configuration(tmp_path)), tmp_path / "out"
-    assert twinlode(monkeypatch, "loop", config, "--out", out) == 2
+    assert twinlode("loop", config, "--out", out) == 2
     assert "400 seed pairs" in capsys.readouterr().err
     assert not (out / "round-0").exists()
 

@@ -21,13 +21,12 @@ from pipelines.mine.edges import (
     united,
     write_means,
 )
+from tests.pipelines.works import begun_work
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    made = begin(str(tmp_path / "pairs"), Request(kind="pairs", configuration={}, inputs=[]))
-    assert isinstance(made, Work)
-    return made
+    return begun_work(tmp_path, "pairs")
 
 
 def write_side(

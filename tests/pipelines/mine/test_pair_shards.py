@@ -9,9 +9,9 @@ import pytest
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter
 from mining.retrieval import BACKWARD, FORWARD
-from pipelines.datasets.manifest import Dataset, Request
+from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
-from pipelines.datasets.work import Work, begin
+from pipelines.datasets.work import Work
 from pipelines.mine.edges import EDGE
 from pipelines.mine.pair_shards import (
     Filtered,
@@ -30,6 +30,7 @@ from pipelines.mine.text_join import (
     fetch_texts,
     request_texts,
 )
+from tests.pipelines.works import begun_work
 
 BOTH = FORWARD | BACKWARD
 # Best first; target 1 is in three pairs.
@@ -47,9 +48,7 @@ EDGES = np.array(
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    made = begin(str(tmp_path / "pairs"), Request(kind="pairs", configuration={}, inputs=[]))
-    assert isinstance(made, Work)
-    return made
+    return begun_work(tmp_path, "pairs")
 
 
 def write_texts(folder: Path, side: str, cuts: list[int]) -> list[TextShard]:

@@ -14,6 +14,7 @@ from pipelines.mine.edges import EDGE
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.thresholding import NO_GOLD, Matched, gold_ids, select
+from tests.pipelines.works import begun_work
 
 EDGES = np.array([(n, n, score, 0.5, 3) for n, score in enumerate([2.0, 1.5, 1.5, 1.25, 1.0])], EDGE)
 
@@ -40,9 +41,7 @@ def sides(tmp_path: Path) -> tuple[str, str]:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    made = begin(str(tmp_path / "pairs"), Request(kind="pairs", configuration={}, inputs=[]))
-    assert isinstance(made, Work)
-    return made
+    return begun_work(tmp_path, "pairs")
 
 
 CASES = [

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.datasets.manifest import Request
-from pipelines.datasets.work import Work, begin
+from pipelines.datasets.work import Work
 from pipelines.prepare.parts import (
     LANGUAGE,
     LanguageTest,
@@ -22,13 +21,12 @@ from pipelines.prepare.parts import (
     write_parts,
 )
 from pipelines.prepare.readers.blocks import EMPTY, RowBatch
+from tests.pipelines.works import begun_work
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    made = begin(str(tmp_path / "sentences"), Request(kind="sentences", configuration={}, inputs=[]))
-    assert isinstance(made, Work)
-    return made
+    return begun_work(tmp_path, "sentences")
 
 
 def batches(count: int, read: list[int] | None = None) -> Iterator[RowBatch]:
