@@ -4,8 +4,8 @@
 class InputError(ValueError):
     """Something the user gave us is wrong; the message is one sentence naming what, where and what to do.
 
-    The command line prints it and exits with code 2. `code` names its section in docs/reference/errors.md, for errors
-    about which there is more to say.
+    The command line prints it and exits with code 2. `code` names its section in errors.md, which `twinlode explain`
+    shows, for errors about which there is more to say.
     """
 
     def __init__(self, message: str = "", *, code: str = "") -> None:

@@ -45,6 +45,7 @@ COMMANDS = {
     "eval": "eval",
     "export": "export",
     "import": "import_",
+    "explain": "explain",
 }
 
 
@@ -107,7 +108,7 @@ def main() -> None:
         app()
     except InputError as error:
         # Libraries that are quoted in it write several lines.
-        more = f" [{error.code}: docs/reference/errors.md#{error.code.lower()}]" if error.code else ""
+        more = f" [more: twinlode explain {error.code}]" if error.code else ""
         _say(f"{' '.join(str(error).splitlines())}{more}")
         sys.exit(2)
     except BaseException as error:

@@ -8,7 +8,7 @@ import pytest
 from tests.pipelines.command_tree import all_commands, read_arguments, subcommand
 from tests.site.pages import ROOT, commands, page_names, text_of
 
-PAGES = page_names()
+PAGES = [*page_names(), "mining/errors.md"]
 TEXT = "\n".join(map(text_of, PAGES))
 COMMANDS = [line for page in PAGES for line in commands(page)]
 

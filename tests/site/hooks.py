@@ -26,6 +26,7 @@ _FROM_ELSEWHERE = re.compile(
 _ELSEWHERE = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    "reference/errors.md": "mining/errors.md",
     "model-card.md": "encoder/default/model/README.md",
 }
 
