@@ -75,9 +75,10 @@ screenshot: $(READY)
 	$(BIN)/twinlode demo --quick
 	$(BIN)/python -m tests.browser.screenshot runs/demo-quick docs/report.png
 
-# The site in site/: warnings are errors, links and anchors are checked, and nothing comes from elsewhere.
+# The site in site/: warnings are errors (with --quiet they would not be), links and anchors are checked, and nothing
+# comes from elsewhere.
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The site's pictures, from a mine of the demo's text.
 pictures: $(READY)
