@@ -11,7 +11,7 @@ WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,web,demo,docs,mteb,notebooks,test]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,docs,mteb,notebooks,test]'
 	find encoder mining pipelines -name '*.nb[ic]' -delete  # compiled kernels may name classes that are gone
 	touch $@
 

@@ -13,10 +13,8 @@ _COMPILED = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
 
 def read_catalog(url: str) -> Any:
     """The catalog as polib's list of entries; `.mo` or `.po` is told by the content."""
-    try:
-        import polib
-    except ImportError:
-        raise InputError(f"{url}: reading gettext catalogs needs polib: pip install 'twinlode[web]'") from None
+    import polib
+
     try:
         data = read_whole(url)
         return polib.mofile(data) if data[:4] in _COMPILED else polib.pofile(data.decode("utf-8-sig"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from mining.errors import InputError
-
 # Chinese and Japanese end sentences without a space; a closing quote or bracket belongs to the sentence it ends.
 _IDEOGRAPHIC = frozenset({"zh", "ja", "yue", "wuu"})
 _SENTENCE = re.compile(r"[^。！？!?｡]*[。！？!?｡]+[”’」』）)】》\"]*|[^。！？!?｡]+")
@@ -16,8 +14,6 @@ def split_sentences(text: str, lang: str) -> list[str]:
     paragraphs = [line for line in text.split("\n") if line and not line.isspace()]
     if lang in _IDEOGRAPHIC:
         return [found for line in paragraphs for part in _SENTENCE.findall(line) if (found := part.strip())]
-    try:
-        import sentencex
-    except ImportError:
-        raise InputError("splitting pages into sentences needs sentencex: pip install 'twinlode[web]'") from None
+    import sentencex
+
     return [found for line in paragraphs for part in sentencex.segment(lang, line) if (found := part.strip())]

@@ -184,10 +184,8 @@ class _Source:
 
 
 def _records(block: Block, settings: ReadSettings, kind: str, page: Any) -> Iterator[Page]:
-    try:
-        from fastwarc.warc import ArchiveIterator, WarcRecordType
-    except ImportError:
-        raise InputError("reading WET and WARC needs fastwarc: pip install 'twinlode[web]'") from None
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+
     number = 0
     with open_decompressed(block.url) as stream:
         source = _Source(stream)
