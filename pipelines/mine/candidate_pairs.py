@@ -14,7 +14,6 @@ from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset, open_dat
 from pipelines.datasets.side_datasets import side_of
 from pipelines.mine.edges import as_edges, whole_graph
 from pipelines.mine.mine_plan import graph_sides
-from pipelines.mine.spool import Spool
 from pipelines.mine.text_join import (
     OutputPart,
     Side,
@@ -25,6 +24,7 @@ from pipelines.mine.text_join import (
     request_texts,
     text_shards,
 )
+from pipelines.runners.spool import Spool
 
 _BATCH = 1 << 15
 _CANDIDATE_BYTES = 200  # of an edge while both directions are joined and sorted

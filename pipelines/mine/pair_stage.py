@@ -41,11 +41,11 @@ from pipelines.mine.score_bands import (
     matching_of,
     sort_band,
 )
-from pipelines.mine.spool import Spool
 from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
 from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_probe, select, selection_url
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
+from pipelines.runners.spool import Spool
 
 if TYPE_CHECKING:
     import apache_beam as beam

@@ -20,6 +20,7 @@ from pipelines.planning.sample_runs import STAGES, Calibrated
 _CELL_COMPARISONS = 190  # of each row, times the square of its copies: docs/results.md, Partitioned search
 _KEYS_A_ROW = 0.58  # keys that a row is sent to, for each copy: cells near each other share keys
 _LINKED = 6.0  # times the work of comparing with 8,192 centroids: finding the nearest of any number through HNSW
+_SHUFFLED_HASH = 14.0  # bytes of a sentence's hash and row, and of its row again where it is a duplicate
 _SHUFFLED_EDGE = 27.0  # bytes, with its share of what surrounds it
 _SECONDS_AN_EDGE = 4e-7  # of matching, which one worker does
 _GB = 1e9
@@ -111,9 +112,9 @@ def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings:
     opened = grown(before.files.opens, after.files.opens, more_shards, 2 * large.shards, shards)
     memory = {"prepare": memory_shares(settings.memory).duplicates_mb << 20, "embed": 1 << 30, "graph": settings.memory}
     edges = min(rows, memory_shares(settings.memory).edges) * 200 + rows / 4 + min(rows / 2, 1 << 24) * 75
-    shuffled = {"mine": rows * _SHUFFLED_EDGE + rows / 2 * 2 * found.line_bytes}.get(stage, 0.0)
+    sent = {"prepare": rows * _SHUFFLED_HASH, "mine": rows * _SHUFFLED_EDGE + rows / 2 * 2 * found.line_bytes}
     hours = seconds / 3600
-    return StageCost(stage, hours, read, written, shuffled, opened, int(shards), memory.get(stage, edges))
+    return StageCost(stage, hours, read, written, sent.get(stage, 0.0), opened, int(shards), memory.get(stage, edges))
 
 
 def _graph(

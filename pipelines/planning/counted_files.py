@@ -47,6 +47,11 @@ class _CountedFile(LocalFileOpener):
         CountedFiles.counts["read"] += len(data)
         return data
 
+    def read1(self, size: int = -1) -> bytes:
+        data: bytes = self.f.read1(size)
+        CountedFiles.counts["read"] += len(data)
+        return data
+
     def write(self, data: Any) -> int:
         CountedFiles.counts["written"] += memoryview(data).nbytes
         return int(self.f.write(data))

@@ -1,21 +1,73 @@
-"""Exact duplicates across all parts: found by hash prefix, so that memory holds one prefix and not the corpus."""
+"""Exact duplicates across all parts: hashes go to their prefix, what repeats goes back to its part.
+
+Every file is opened once, whatever the number of prefixes: the two joins are the engine's, or on one machine a spool's.
+Memory holds one prefix and not the corpus.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
 
 from mining.files import atomic_writer
 from mining.paths import open_url
+from pipelines.datasets.manifest import read_model, write_model
 from pipelines.datasets.work import Work
-from pipelines.prepare.parts import Part, read_hashes
+from pipelines.prepare.parts import Part, PartKey, part_name, read_hashes
+from pipelines.runners.spool import Spool
 
 DUPLICATE = "duplicate"
 # Bytes that finding duplicates takes for each sentence: hash, row, sort order and copies.
 BYTES_PER_ROW = 48
-_ROWS = pa.schema([("row", pa.uint32())])
+
+
+class PartHashes(NamedTuple):
+    """The hashes of a part that have one prefix, ascending, and their rows; equal hashes have ascending rows."""
+
+    part: PartKey
+    hashes: np.ndarray  # (n,) uint64
+    rows: np.ndarray  # (n,) uint32
+
+
+class PartRepeats(NamedTuple):
+    """How many rows of a part occurred before."""
+
+    part: PartKey
+    rows: int
+
+
+class RepeatCounts(BaseModel):
+    """The note that all duplicates are found: how many there are in each part, in order."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: list[int]
+
+
+def hashes_by_prefix(part: Part, work: Work, partitions: int) -> Iterator[tuple[int, PartHashes]]:
+    """The hashes of a part by the number of their prefix."""
+    hashes, rows = read_hashes(work, part)
+    bounds = np.searchsorted(hashes, partition_edges(partitions)).tolist()
+    for prefix, (begin, end) in enumerate(zip(bounds, [*bounds[1:], len(hashes)], strict=True)):
+        if begin < end:
+            yield prefix, PartHashes(part.order, hashes[begin:end], rows[begin:end])
+
+
+def partition_edges(partitions: int) -> np.ndarray:
+    """The lowest hash of each of `partitions` (a power of two) equal ranges."""
+    return np.arange(partitions, dtype=np.uint64) * np.uint64(2**64 // partitions % 2**64)
+
+
+def repeats_by_part(item: tuple[int, Iterable[PartHashes]]) -> Iterator[tuple[PartKey, np.ndarray]]:
+    """For each part the rows of a prefix whose hash occurred before, in an earlier part or earlier in this one."""
+    found = sorted(item[1], key=lambda part: part.part)
+    repeated = repeated_rows([part.hashes for part in found], [part.rows for part in found])
+    for part, rows in zip(found, repeated, strict=True):
+        if len(rows):
+            yield part.part, rows
 
 
 def repeated_rows(hashes: Sequence[np.ndarray], rows: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -32,37 +84,46 @@ def repeated_rows(hashes: Sequence[np.ndarray], rows: Sequence[np.ndarray]) -> l
     return [np.sort(rows[i][repeats[cuts[i] : cuts[i + 1]] - bounds[i]]) for i in range(len(hashes))]
 
 
-def mark_duplicates(work: Work, parts: Sequence[Part], partition: int) -> np.ndarray:
-    """Write down the repeated rows of one hash prefix; how many there are in each part."""
-    url = _url(work, partition)
-    counts = _counts(url)
-    if counts is not None:
-        return counts
-    read = [read_hashes(work, part, partition) for part in parts]
-    repeated = repeated_rows([hashes for hashes, _ in read], [rows for _, rows in read])
-    with atomic_writer(url) as stream, pa.ipc.new_file(stream, _ROWS) as writer:
-        for rows in repeated:
-            writer.write(pa.record_batch([pa.array(rows, pa.uint32())], schema=_ROWS))
-    return np.array([len(rows) for rows in repeated], np.int64)
+def write_repeats(item: tuple[PartKey, Iterable[np.ndarray]], work: Work) -> PartRepeats:
+    """Keep the repeated rows of a part, of all prefixes."""
+    part, found = item
+    rows = np.sort(np.concatenate(list(found)))
+    with atomic_writer(_url(work, part)) as stream:
+        np.save(stream, rows, allow_pickle=False)
+    return PartRepeats(part, len(rows))
 
 
-def duplicates_of(work: Work, ordinal: int, partitions: int) -> np.ndarray:
-    """The repeated rows of the part that is `ordinal`-th of all."""
-    found = []
-    for partition in range(partitions):
-        with open_url(_url(work, partition)) as stream:
-            found.append(pa.ipc.open_file(stream).get_batch(ordinal).column(0).to_numpy())
-    return np.concatenate([np.zeros(0, np.uint32), *found])
+def read_repeats(work: Work, part: Part) -> np.ndarray:
+    """The rows of a part that occurred before; only for parts that have some."""
+    with open_url(_url(work, part.order)) as stream:
+        return np.load(stream, allow_pickle=False)
 
 
-def _url(work: Work, partition: int) -> str:
-    return work.scratch("duplicates", f"{partition:05d}.arrow")
+def find_repeats(parts: Iterable[Part], work: Work, partitions: int) -> list[PartRepeats]:
+    """The repeated rows of all parts, kept and counted, by this process."""
+    with Spool[int, PartHashes](work) as by_prefix, Spool[PartKey, np.ndarray](work) as by_part:
+        for part in parts:
+            by_prefix.add(hashes_by_prefix(part, work, partitions))
+        for group in by_prefix.groups():
+            by_part.add(repeats_by_part(group))
+        return [write_repeats(group, work) for group in by_part.groups()]
 
 
-def _counts(url: str) -> np.ndarray | None:
-    try:
-        with open_url(url) as stream:
-            file = pa.ipc.open_file(stream)
-            return np.array([file.get_batch(i).num_rows for i in range(file.num_record_batches)], np.int64)
-    except FileNotFoundError:
-        return None
+def note_repeats(found: Iterable[PartRepeats], parts: Iterable[Part], work: Work) -> RepeatCounts:
+    """Record that the duplicates of all parts are found; a rerun does not look for them again."""
+    counts = dict(found)
+    noted = RepeatCounts(rows=[counts.get(part.order, 0) for part in sorted(parts, key=lambda part: part.order)])
+    write_model(_note_url(work), noted)
+    return noted
+
+
+def noted_repeats(work: Work) -> RepeatCounts | None:
+    return read_model(_note_url(work), RepeatCounts)
+
+
+def _url(work: Work, part: PartKey) -> str:
+    return work.scratch("parts", f"{part_name(*part)}.repeats.npy")
+
+
+def _note_url(work: Work) -> str:
+    return work.scratch("repeats.json")

@@ -1,8 +1,7 @@
 """Parts: cleaned sentences of one block on their way to shards, with the hashes that find duplicates.
 
-A block becomes parts 0, 1, ... of bounded size, each of three scratch files: the rows, the hashes cut by hash prefix,
-and a note written last that says the part is whole. A block half read before a crash continues behind
-its last whole part.
+A block becomes parts 0, 1, ... of bounded size, each of up to three scratch files: the rows, the hashes in order, and a
+note written last that says the part is whole. A block half read before a crash continues behind its last whole part.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
@@ -29,9 +29,11 @@ LANGUAGE = "language"
 # Case is for the encoder to fold; the stored text keeps it.
 CLEANING = NormalizeSettings(lowercase=False)
 
+PartKey = tuple[int, int]  # its block and number, which put parts in order
+RUN = "run"  # a column of documents: rows of the same ref right before, in the part
 _ROWS = pa.schema([("line", pa.int64()), ("ref", pa.string()), ("text", pa.string())])
+_BATCH_ROWS = 4096  # of every record batch but the last: which of them hold some rows is known without reading
 _HASHES = pa.schema([("hash", pa.uint64()), ("row", pa.uint32())])
-_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class LanguageTest(NamedTuple):
@@ -58,7 +60,7 @@ class Part(BaseModel):
     last_run: int = 0  # rows at the end that have the last ref
 
     @property
-    def order(self) -> tuple[int, int]:
+    def order(self) -> PartKey:
         return self.block, self.number
 
     @property
@@ -100,11 +102,17 @@ def finished_parts(work: Work, block: int) -> list[Part]:
 
 
 def write_parts(
-    work: Work, block: int, batches: Iterator[RowBatch], language: LanguageTest | None, part_bytes: int, partitions: int
+    work: Work,
+    block: int,
+    batches: Iterator[RowBatch],
+    language: LanguageTest | None,
+    part_bytes: int,
+    *,
+    documents: bool = False,
 ) -> Iterator[Part]:
     """All parts of a block: those found whole, and the rest made from the reader's remaining `batches`.
 
-    With no `partitions` there will be no search for duplicates, and no hashes are kept for it.
+    Of `documents` no duplicates are searched, so no hashes are kept, but which rows belong together is.
     """
     done = finished_parts(work, block)
     yield from done
@@ -123,27 +131,40 @@ def write_parts(
             kept=sum(len(batch.texts) for batch in cleaned),
             dropped=dict(sum((batch.dropped for batch in cleaned), Counter())),
         )
+        rows = _table(cleaned)
+        runs = run_lengths(rows["ref"])
         part = Part(
             block=block, number=number, rows=counters.kept, batches=len(taken), end=end, last=last, counters=counters,
-            **_ends(cleaned),
+            **_ends(rows["ref"], runs),
         )  # fmt: skip
-        _write_rows(work, part, cleaned)
-        if partitions:
-            _write_hashes(work, part, cleaned, partitions)
+        _write_rows(work, part, rows.append_column(RUN, pa.array(runs)) if documents else rows)
+        if not documents:
+            _write_hashes(work, part, chain.from_iterable(batch.texts for batch in cleaned))
         write_model(_note_url(work, part.name), part)
         yield part
         number += 1
 
 
-def _ends(batches: list[RowBatch]) -> dict[str, Any]:
+def _table(batches: list[RowBatch]) -> pa.Table:
+    def columns(batch: RowBatch) -> list[pa.Array]:
+        refs = pa.nulls(len(batch.texts), pa.string()) if batch.refs is None else pa.array(batch.refs, pa.string())
+        return [pa.array(batch.lines, pa.int64()), refs, pa.array(batch.texts, pa.string())]
+
+    return pa.Table.from_batches([pa.record_batch(columns(batch), schema=_ROWS) for batch in batches], _ROWS)
+
+
+def run_lengths(refs: pa.ChunkedArray) -> np.ndarray:
+    """For each row how many right before it have the same ref."""
+    codes = pc.fill_null(refs.combine_chunks().dictionary_encode().indices, -1).to_numpy()
+    begins = np.flatnonzero(np.diff(codes, prepend=codes[:1] + 1))
+    return np.arange(len(codes)) - np.repeat(begins, np.diff(begins, append=len(codes)))
+
+
+def _ends(refs: pa.ChunkedArray, runs: np.ndarray) -> dict[str, Any]:
     """What a part says of the refs at its ends."""
-    refs: list[str | None] = []
-    for batch in batches:
-        refs += batch.refs if batch.refs is not None else [None] * len(batch.texts)
-    if not refs:
+    if not len(refs):
         return {}
-    run = sum(1 for _ in takewhile(lambda ref: ref == refs[-1], reversed(refs)))
-    return {"first_ref": refs[0], "last_ref": refs[-1], "last_run": run}
+    return {"first_ref": refs[0].as_py(), "last_ref": refs[-1].as_py(), "last_run": int(runs[-1]) + 1}
 
 
 def _take(batches: Iterator[RowBatch], part_bytes: int) -> tuple[list[RowBatch], bool]:
@@ -170,30 +191,19 @@ def _hashes_url(work: Work, name: str) -> str:
     return work.scratch("parts", f"{name}.hashes.arrow")
 
 
-def _write_rows(work: Work, part: Part, batches: list[RowBatch]) -> None:
-    with atomic_writer(_rows_url(work, part.name)) as stream, pa.ipc.new_file(stream, _ROWS, options=_LZ4) as writer:
-        for batch in batches:
-            refs = pa.nulls(len(batch.texts), pa.string()) if batch.refs is None else pa.array(batch.refs, pa.string())
-            writer.write(
-                pa.record_batch([pa.array(batch.lines), refs, pa.array(batch.texts, pa.string())], schema=_ROWS)
-            )
+def _write_rows(work: Work, part: Part, rows: pa.Table) -> None:
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    url = _rows_url(work, part.name)
+    with atomic_writer(url) as stream, pa.ipc.new_file(stream, rows.schema, options=options) as writer:
+        for first in range(0, len(rows), _BATCH_ROWS):
+            writer.write_table(rows.slice(first, _BATCH_ROWS).combine_chunks())
 
 
-def _write_hashes(work: Work, part: Part, batches: list[RowBatch], partitions: int) -> None:
-    """One record batch for each hash prefix, in order, so that a worker reads only the prefix it works on."""
-    hashes = hash_texts(chain.from_iterable(batch.texts for batch in batches), part.rows)
+def _write_hashes(work: Work, part: Part, texts: Iterator[str]) -> None:
+    hashes = hash_texts(texts, part.rows)
     order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    bounds = np.searchsorted(hashes, partition_edges(partitions))
     with atomic_writer(_hashes_url(work, part.name)) as stream, pa.ipc.new_file(stream, _HASHES) as writer:
-        for begin, end in zip(bounds, [*bounds[1:], part.rows], strict=True):
-            rows = order[begin:end].astype(np.uint32)
-            writer.write(pa.record_batch([pa.array(hashes[begin:end]), pa.array(rows)], schema=_HASHES))
-
-
-def partition_edges(partitions: int) -> np.ndarray:
-    """The lowest hash of each of `partitions` (a power of two) equal ranges."""
-    return np.arange(partitions, dtype=np.uint64) * np.uint64(2**64 // partitions % 2**64)
+        writer.write(pa.record_batch([pa.array(hashes[order]), pa.array(order.astype(np.uint32))], schema=_HASHES))
 
 
 def hash_texts(texts: Iterator[str], count: int) -> np.ndarray:
@@ -201,13 +211,18 @@ def hash_texts(texts: Iterator[str], count: int) -> np.ndarray:
     return np.fromiter((digest(text.encode()) for text in texts), np.uint64, count)
 
 
-def read_rows(work: Work, part: Part) -> pa.Table:
+def read_rows(work: Work, part: Part, first: int = 0, end: int | None = None) -> pa.Table:
+    """Rows `first` to before `end` of a part, and of its file no more than the batches that hold them."""
+    end = part.rows if end is None else end
     with open_url(_rows_url(work, part.name)) as stream:
-        return pa.ipc.open_file(stream).read_all()
+        file = pa.ipc.open_file(stream)
+        numbers = range(first // _BATCH_ROWS, -(-end // _BATCH_ROWS))
+        table = pa.Table.from_batches([file.get_batch(number) for number in numbers], file.schema)
+    return table.slice(first % _BATCH_ROWS, end - first)
 
 
-def read_hashes(work: Work, part: Part, partition: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes of one prefix, ascending, and their rows; equal hashes have ascending rows."""
+def read_hashes(work: Work, part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Hashes of a part, ascending, and their rows; equal hashes have ascending rows."""
     with open_url(_hashes_url(work, part.name)) as stream:
-        batch = pa.ipc.open_file(stream).get_batch(partition)
-        return batch.column(0).to_numpy(), batch.column(1).to_numpy()
+        table = pa.ipc.open_file(stream).read_all()
+        return table["hash"].to_numpy(), table["row"].to_numpy()

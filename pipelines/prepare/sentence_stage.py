@@ -1,15 +1,15 @@
 """The first stage: raw text in, clean, distinct, numbered sentences out, in bounded shards.
 
-Three passes with a barrier between them, each over descriptors of files: blocks are cleaned into parts, duplicates are
-found by hash prefix, and parts are cut into shards. A sentence's id is its rank among all that are kept, by
-input file and line: the same on every runner, for any parallelism and any size of block. Where documents are kept, for
-alignment, there is no search for duplicates.
+Three passes with a barrier between them: blocks are cleaned into parts, duplicates are found by hash prefix, and parts
+are cut into shards. Workers pass descriptors of files to each other, and hashes through the engine's shuffle. A
+sentence's id is its rank among all that are kept, by input file and line: the same on every runner, for any parallelism
+and any size of block. Where documents are kept, for alignment, there is no search for duplicates.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 
@@ -33,7 +33,18 @@ from pipelines.datasets.manifest import (
 )
 from pipelines.datasets.sentences import write_shard
 from pipelines.datasets.work import Work, begin, new_name
-from pipelines.prepare.duplicates import BYTES_PER_ROW, DUPLICATE, mark_duplicates
+from pipelines.prepare.duplicates import (
+    BYTES_PER_ROW,
+    DUPLICATE,
+    PartRepeats,
+    RepeatCounts,
+    find_repeats,
+    hashes_by_prefix,
+    note_repeats,
+    noted_repeats,
+    repeats_by_part,
+    write_repeats,
+)
 from pipelines.prepare.parts import LanguageTest, Part, write_parts
 from pipelines.prepare.pieces import load_text_encoder, text_encoder_input
 from pipelines.prepare.prepare_settings import PrepareSettings
@@ -41,7 +52,7 @@ from pipelines.prepare.readers import Block, cut_file, document_format, read_blo
 from pipelines.prepare.readers.blocks import TRUNCATED
 from pipelines.prepare.shards import ShardPlan, plan_shards, shard_table
 from pipelines.runners.progress import Phase, Watch, finished_files
-from pipelines.runners.runner import Runner, RunnerSettings, run
+from pipelines.runners.runner import Runner, RunnerSettings, is_cluster, run
 
 NAMESPACE = "twinlode.prepare"
 VERSION = "1"  # to be raised with every change of the code that changes which sentences there are
@@ -94,11 +105,14 @@ class Prepare(beam.PTransform):
 
 
 class MakeSentences(beam.PTransform):
-    """`Prepare` for a work folder that was begun and planned."""
+    """`Prepare` for a work folder that was begun and planned.
 
-    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
+    Without `shuffle` one worker finds all duplicates, on its disk: the engine of a local run would group in memory.
+    """
+
+    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan, *, shuffle: bool = True) -> None:
         super().__init__()
-        self.settings, self.work, self.plan = settings, work, plan
+        self.settings, self.work, self.plan, self.shuffle = settings, work, plan, shuffle
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Shard]:
         settings, work, plan = self.settings, self.work, self.plan
@@ -107,23 +121,36 @@ class MakeSentences(beam.PTransform):
             | "Blocks" >> beam.Create(plan.blocks)
             | "SpreadBlocks" >> beam.Reshuffle()
             | "Clean" >> beam.ParDo(CleanBlock(settings, work, plan)).with_output_types(Part)
-            | "AllParts" >> beam.combiners.ToList()
         )
-        repeats = (
-            pbegin
-            | "Prefixes" >> beam.Create(range(plan.partitions))
-            | "SpreadPrefixes" >> beam.Reshuffle()
-            | "Deduplicate" >> beam.Map(_mark, work, beam.pvalue.AsSingleton(parts))
-            | "AllRepeats" >> beam.CombineGlobally(sum_arrays)
-        )
-        plans = (
-            parts
-            | "PlanShards" >> beam.FlatMap(_plan_shards, settings, work, plan, beam.pvalue.AsSingleton(repeats))
+        all_parts = parts | "AllParts" >> beam.combiners.ToList()
+        repeats = beam.pvalue.AsSingleton(self._repeats(parts, all_parts))
+        shards = (
+            all_parts
+            | "PlanShards" >> beam.FlatMap(_plan_shards, settings, work, plan, repeats).with_output_types(ShardPlan)
             | "SpreadShards" >> beam.Reshuffle()
+            | "Write" >> beam.ParDo(WriteShard(settings, work)).with_output_types(Shard)
         )
-        shards = plans | "Write" >> beam.ParDo(WriteShard(settings, work, plan)).with_output_types(Shard)
-        complete = beam.FlatMap(_complete, work, beam.pvalue.AsSingleton(repeats), beam.pvalue.AsList(shards))
-        return parts | "Complete" >> complete.with_output_types(Shard)
+        complete = beam.FlatMap(_complete, work, repeats, beam.pvalue.AsList(shards))
+        return all_parts | "Complete" >> complete.with_output_types(Shard)
+
+    def _repeats(
+        self, parts: beam.PCollection[Part], all_parts: beam.PCollection[list[Part]]
+    ) -> beam.PCollection[RepeatCounts]:
+        """What is known before the job begins: to look for it here or there must not change while it runs."""
+        work, known = self.work, noted_repeats(self.work)
+        if known is not None or not self.plan.partitions:
+            return all_parts | "NoSearch" >> beam.Map(_known_repeats, known)
+        if not self.shuffle:
+            return all_parts | "Deduplicate" >> beam.Map(_find_repeats, work, self.plan.partitions)
+        found = (
+            parts
+            | "Hashes" >> beam.FlatMap(hashes_by_prefix, work, self.plan.partitions)
+            | "ByPrefix" >> beam.GroupByKey()
+            | "Deduplicate" >> beam.FlatMap(repeats_by_part)
+            | "ByPart" >> beam.GroupByKey()
+            | "WriteRepeats" >> beam.Map(write_repeats, work).with_output_types(PartRepeats)
+        )
+        return all_parts | "AllRepeats" >> beam.Map(_note_repeats, work, beam.pvalue.AsList(found))
 
 
 class CleanBlock(beam.DoFn):
@@ -135,7 +162,8 @@ class CleanBlock(beam.DoFn):
     def process(self, block: Block) -> Iterator[Part]:
         batches = read_block(block, self.settings.read)
         plan, language = self.plan, language_test(self.settings)
-        for part in write_parts(self.work, block.index, batches, language, plan.part_bytes, plan.partitions):
+        documents = self.settings.documents
+        for part in write_parts(self.work, block.index, batches, language, plan.part_bytes, documents=documents):
             _count("rows_in", part.counters.rows_in)
             for reason, rows in part.counters.dropped.items():
                 _count(f"dropped_{reason}", rows)
@@ -145,8 +173,8 @@ class CleanBlock(beam.DoFn):
 class WriteShard(beam.DoFn):
     """A planned shard to a Parquet file, unless it is there already."""
 
-    def __init__(self, settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
-        self.settings, self.work, self.plan = settings, work, plan
+    def __init__(self, settings: PrepareSettings, work: Work) -> None:
+        self.settings, self.work = settings, work
 
     def setup(self) -> None:
         self._encoder = None if self.settings.encoder is None else load_text_encoder(self.settings.encoder)
@@ -154,8 +182,8 @@ class WriteShard(beam.DoFn):
     def process(self, planned: ShardPlan) -> Iterator[Shard]:
         shard = self.work.finished(planned.index)
         if shard is None:
-            lang, partitions = self.settings.read.lang, self.plan.partitions
-            table = shard_table(self.work, planned, lang, partitions, self._encoder, documents=self.settings.documents)
+            lang, documents = self.settings.read.lang, self.settings.documents
+            table = shard_table(self.work, planned, lang, self._encoder, documents=documents)
             name = new_name(planned.index, "parquet")
             digest = write_shard(self.work.place(name), table)
             shard = self.work.note(Shard(index=planned.index, name=name, rows=len(table), digest=digest))
@@ -176,7 +204,7 @@ def prepare(settings: PrepareSettings, runner: Runner | None = None, *, quiet: b
     with work.alone():
         plan = make_plan(settings, work)
         run(
-            partial(MakeSentences, settings, work, plan),
+            partial(MakeSentences, settings, work, plan, shuffle=is_cluster(runner)),
             runner or RunnerSettings(),
             workers=plan.workers,
             watch=None if quiet else _watch(work, plan),
@@ -198,9 +226,13 @@ def _as_whole_as_asked(dataset: Dataset, settings: PrepareSettings) -> Dataset:
 
 def _prepare_here(settings: PrepareSettings, work: Work, plan: PreparePlan) -> None:
     """What `MakeSentences` does, in this process."""
-    clean, write = CleanBlock(settings, work, plan), WriteShard(settings, work, plan)
+    clean, write = CleanBlock(settings, work, plan), WriteShard(settings, work)
     parts = [part for block in plan.blocks for part in clean.process(block)]
-    repeats = sum_arrays(_mark(prefix, work, parts) for prefix in range(plan.partitions))
+    known = noted_repeats(work)
+    if known is None and plan.partitions:
+        repeats = _find_repeats(parts, work, plan.partitions)
+    else:
+        repeats = _known_repeats(parts, known)
     write.setup()
     planned = _plan_shards(parts, settings, work, plan, repeats)
     _complete(parts, work, repeats, [shard for one in planned for shard in write.process(one)])
@@ -286,30 +318,31 @@ def _text_bytes(url: str) -> int:
     return int(filesystem.size(path)) * (_EXPANSION if compression_of(url) else 1)
 
 
-def sum_arrays(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    """The sum of arrays of one shape; 0 of none."""
-    return sum(arrays, np.zeros(1, np.int64))
+def _find_repeats(parts: list[Part], work: Work, partitions: int) -> RepeatCounts:
+    return note_repeats(find_repeats(parts, work, partitions), parts, work)
 
 
-def _mark(partition: int, work: Work, parts: list[Part]) -> np.ndarray:
-    return mark_duplicates(work, _in_order(parts), partition)
+def _note_repeats(parts: list[Part], work: Work, found: list[PartRepeats]) -> RepeatCounts:
+    return note_repeats(found, parts, work)
 
 
-def _in_order(parts: Iterable[Part]) -> list[Part]:
-    return sorted(parts, key=lambda part: part.order)
+def _known_repeats(parts: list[Part], known: RepeatCounts | None) -> RepeatCounts:
+    """As noted by an earlier run; none where there was no search."""
+    return known or RepeatCounts(rows=[0] * len(parts))
 
 
 def _plan_shards(
-    parts: list[Part], settings: PrepareSettings, work: Work, plan: PreparePlan, repeats: np.ndarray
+    parts: list[Part], settings: PrepareSettings, work: Work, plan: PreparePlan, repeats: RepeatCounts
 ) -> list[ShardPlan]:
-    planned = plan_shards(_in_order(parts), plan.blocks, repeats, settings.rows_per_shard)
+    in_order = sorted(parts, key=lambda part: part.order)
+    planned = plan_shards(in_order, plan.blocks, repeats.rows, settings.rows_per_shard)
     write_model(work.scratch("total", "shards.json"), Total(shards=len(planned)))
     return planned
 
 
-def _complete(parts: list[Part], work: Work, repeats: np.ndarray, shards: list[Shard]) -> list[Shard]:
+def _complete(parts: list[Part], work: Work, repeats: RepeatCounts, shards: list[Shard]) -> list[Shard]:
     read = sum((part.counters for part in parts), Counters())
-    duplicates = int(repeats.sum())
+    duplicates = sum(repeats.rows)
     removed = Counters(kept=-duplicates, dropped={DUPLICATE: duplicates} if duplicates else {})
     counters = read + removed
     if counters.kept == 0:

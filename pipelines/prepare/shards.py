@@ -14,8 +14,8 @@ from encoder.text import TextEncoder
 from encoder.tokens import Tokens
 from pipelines.datasets.sentences import DOCUMENT, PIECES, POSITION, ROW_GROUP, SCHEMA, constant, pieces_column
 from pipelines.datasets.work import Work
-from pipelines.prepare.duplicates import duplicates_of
-from pipelines.prepare.parts import CLEANING, Part, read_rows
+from pipelines.prepare.duplicates import read_repeats
+from pipelines.prepare.parts import CLEANING, RUN, Part, read_rows
 from pipelines.prepare.readers import Block
 
 
@@ -30,6 +30,7 @@ class Slice:
     begin: int
     end: int
     position: int  # in its document, of the part's first row
+    repeats: int  # rows of the part that occurred before
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class ShardPlan:
 
 
 def plan_shards(
-    parts: Sequence[Part], blocks: Sequence[Block], repeats: np.ndarray, rows_per_shard: int
+    parts: Sequence[Part], blocks: Sequence[Block], repeats: Sequence[int], rows_per_shard: int
 ) -> list[ShardPlan]:
     """Shards of `rows_per_shard` sentences, the last one shorter, cut from the parts in order."""
-    kept = np.array([part.rows for part in parts], np.int64) - repeats
+    kept = np.array([part.rows for part in parts], np.int64) - np.array(repeats, np.int64)
     ends = np.cumsum(kept)
     before = lines_before(parts, blocks)
     positions = first_positions(parts, blocks)
@@ -55,7 +56,9 @@ def plan_shards(
             start_id = int(ends[i] - kept[i])
             url = blocks[parts[i].block].url
             begin_row, end_row = max(first - start_id, 0), min(stop - start_id, int(kept[i]))
-            slices.append(Slice(parts[i], i, url, before[parts[i].block], begin_row, end_row, positions[i]))
+            if begin_row < end_row:
+                lines = before[parts[i].block]
+                slices.append(Slice(parts[i], i, url, lines, begin_row, end_row, positions[i], repeats[i]))
         planned.append(ShardPlan(index, first, tuple(slices)))
     return planned
 
@@ -86,11 +89,10 @@ def first_positions(parts: Sequence[Part], blocks: Sequence[Block]) -> list[int]
 
 
 def shard_table(
-    work: Work, planned: ShardPlan, lang: str, partitions: int, encoder: TextEncoder | None, *, documents: bool = False
+    work: Work, planned: ShardPlan, lang: str, encoder: TextEncoder | None, *, documents: bool = False
 ) -> pa.Table:
     """The rows of a shard, numbered, with subword ids when there is an encoder, and their places in `documents`."""
-    tables = [_slice_table(work, piece, lang, partitions, documents=documents) for piece in planned.slices]
-    rows = pa.concat_tables(tables)
+    rows = pa.concat_tables([_slice_table(work, piece, lang, documents=documents) for piece in planned.slices])
     ids = pa.array(np.arange(planned.first_id, planned.first_id + len(rows), dtype=np.uint64))
     schema = pa.schema([*SCHEMA, DOCUMENT, POSITION]) if documents else SCHEMA
     table = rows.add_column(0, SCHEMA.field("id"), ids).cast(schema)
@@ -106,26 +108,25 @@ def cut_texts(encoder: TextEncoder, texts: pa.ChunkedArray, lang: str) -> Tokens
     return Tokens.concatenate([encoder.encode(part, lang, normalized=CLEANING) for part in parts])
 
 
-def _slice_table(work: Work, piece: Slice, lang: str, partitions: int, *, documents: bool) -> pa.Table:
-    rows = read_rows(work, piece.part)
+def _slice_table(work: Work, piece: Slice, lang: str, *, documents: bool) -> pa.Table:
+    wanted = _wanted_rows(work, piece)
+    first = int(wanted[0])
+    rows = read_rows(work, piece.part, first, int(wanted[-1]) + 1)
     if documents:
-        places = pa.array(_positions(rows.column("ref"), piece.position))
+        runs = rows.column(RUN).to_numpy()
+        goes_on = runs == first + np.arange(len(rows))  # the document that the part begins with
         names = pc.fill_null(rows.column("ref"), piece.source).dictionary_encode()
-        rows = rows.append_column(DOCUMENT.name, names).append_column(POSITION.name, places)
-    kept = np.ones(len(rows), bool)
-    kept[duplicates_of(work, piece.ordinal, partitions)] = False
-    rows = rows.take(pa.array(np.flatnonzero(kept)[piece.begin : piece.end]))
+        places = pa.array(runs + np.where(goes_on, piece.position, 0))
+        rows = rows.drop_columns([RUN]).append_column(DOCUMENT.name, names).append_column(POSITION.name, places)
+    rows = rows.take(pa.array(wanted - first))
     lines = pa.array(rows.column("line").to_numpy() + piece.lines_before)
     rows = rows.set_column(0, "line", lines).add_column(0, "source", constant(piece.source, len(rows)))
     return rows.add_column(3, "lang", constant(lang, len(rows)))
 
 
-def _positions(refs: pa.ChunkedArray, first: int) -> np.ndarray:
-    """The place of each row in its document, the first row's given."""
-    if not len(refs):
-        return np.zeros(0, np.int64)
-    codes = pc.fill_null(refs.combine_chunks().dictionary_encode().indices, -1).to_numpy()
-    begins = np.flatnonzero(np.diff(codes, prepend=codes[0] + 1))
-    rows = np.arange(len(codes))
-    places = rows - begins[np.searchsorted(begins, rows, "right") - 1]
-    return places + np.where(rows < (begins[1] if len(begins) > 1 else len(codes)), first, 0)
+def _wanted_rows(work: Work, piece: Slice) -> np.ndarray:
+    """The rows of the part that the slice is."""
+    kept = np.ones(piece.part.rows, bool)
+    if piece.repeats:
+        kept[read_repeats(work, piece.part)] = False
+    return np.flatnonzero(kept)[piece.begin : piece.end]

@@ -1,6 +1,6 @@
-"""What a mine opens, reads, writes and holds at growing numbers of shards, and the plan's figures for larger corpora.
+"""What `prepare` and a mine open, read, write and hold at growing numbers of parts and shards.
 
-`ROWS=20000000 SHARDS=40,160,640 python -m tests.benchmarks scale`, or `make bench-scale`; each mine is a process.
+`ROWS=20000000 SHARDS=40,160,640 python -m tests.benchmarks scale`, or `make bench-scale`; each run is a process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from pipelines.mine.pair_stage import mine
-from pipelines.planning.counted_files import traffic
+from pipelines.planning.counted_files import Traffic, traffic
+from tests.benchmarks.prepare_counts import counted_prepare, write_corpus
 from tests.pipelines.mine.synthetic_graph import write_graph
 
 ROWS = int(os.environ.get("ROWS", "1000000"))
@@ -22,25 +23,40 @@ SHARDS = os.environ.get("SHARDS", "10,40,160")
 
 
 def main() -> None:
-    print(f"## scale: a graph of {ROWS:,} rows a side, mined by one process", flush=True)
-    print("shards a side | opens | opens a shard | read MB | written MB | CPU s | largest memory MB", flush=True)
-    for shards in SHARDS.split(","):
-        with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
-            subprocess.run([sys.executable, "-m", __name__, folder, shards], check=True)
+    titles = {
+        "prepare": f"{ROWS:,} lines in parts, a hash prefix and a shard for each",
+        "mine": f"a graph of {ROWS:,} rows a side",
+    }
+    for stage, title in titles.items():
+        print(f"## scale: {stage} of {title}, by one process", flush=True)
+        print("shards a side | opens | opens a shard | read MB | written MB | CPU s | largest memory MB", flush=True)
+        for shards in SHARDS.split(","):
+            with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
+                subprocess.run([sys.executable, "-m", __name__, stage, folder, shards], check=True)
 
 
-def measured(folder: str, shards: int) -> None:
-    """One mine, in a process of its own."""
-    asked = write_graph(Path(folder) / "graph", ROWS, shards)
-    changes = {"edges_at_once": 1 << 21, "rows_per_shard": -(-ROWS // shards), "text_memory": 1 << 26}
-    before, begun = traffic(), time.process_time()
-    mine(asked.model_copy(update=changes))
-    counted = traffic() - before
+def measured(stage: str, folder: Path, shards: int) -> None:
+    """One run, in a process of its own."""
+    begun = time.process_time()
+    counted = (_prepared if stage == "prepare" else _mined)(folder, shards)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     sizes = f"{counted.read / 1e6:,.0f} | {counted.written / 1e6:,.0f}"
     taken = time.process_time() - begun
     print(f"{shards} | {counted.opens:,} | {counted.opens / shards:.1f} | {sizes} | {taken:.0f} | {held}", flush=True)
 
 
+def _prepared(folder: Path, shards: int) -> Traffic:
+    write_corpus(folder / "corpus.txt", ROWS)
+    return counted_prepare(folder / "corpus.txt", folder / "sentences", ROWS, shards)[0]
+
+
+def _mined(folder: Path, shards: int) -> Traffic:
+    asked = write_graph(folder / "graph", ROWS, shards)
+    changes = {"edges_at_once": 1 << 21, "rows_per_shard": -(-ROWS // shards), "text_memory": 1 << 26}
+    before = traffic()
+    mine(asked.model_copy(update=changes))
+    return traffic() - before
+
+
 if __name__ == "__main__":
-    measured(sys.argv[1], int(sys.argv[2]))
+    measured(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipelines.datasets.work import Work
@@ -15,9 +16,9 @@ from pipelines.prepare.parts import (
     clean,
     finished_parts,
     hash_texts,
-    partition_edges,
     read_hashes,
     read_rows,
+    run_lengths,
     write_parts,
 )
 from pipelines.prepare.readers.blocks import EMPTY, RowBatch
@@ -65,7 +66,7 @@ def test_other_languages_are_counted_apart_from_empty_lines() -> None:
 
 @pytest.mark.parametrize(("part_bytes", "sizes"), [(1, [2, 2, 2, 2, 0]), (16, [4, 4, 0]), (17, [6, 2]), (1000, [8])])
 def test_parts_hold_whole_batches_of_a_size(work: Work, part_bytes: int, sizes: list[int]) -> None:
-    parts = list(write_parts(work, 0, batches(4), None, part_bytes, 2))
+    parts = list(write_parts(work, 0, batches(4), None, part_bytes))
     assert [part.rows for part in parts] == sizes
     assert [part.last for part in parts] == [False] * (len(parts) - 1) + [True]
     assert parts[-1].end == 12
@@ -76,31 +77,40 @@ def test_parts_hold_whole_batches_of_a_size(work: Work, part_bytes: int, sizes: 
 
 
 def test_a_crash_loses_nothing_that_is_whole(work: Work) -> None:
-    whole = list(write_parts(work, 1, batches(4), None, 8, 2))
-    half = write_parts(work, 2, batches(4), None, 8, 2)
+    whole = list(write_parts(work, 1, batches(4), None, 8))
+    half = write_parts(work, 2, batches(4), None, 8)
     assert [next(half).number, next(half).number] == [0, 1]
     half.close()
     assert len(finished_parts(work, 2)) == 2
     read: list[int] = []
-    again = list(write_parts(work, 2, batches(4, read), None, 8, 2))
+    again = list(write_parts(work, 2, batches(4, read), None, 8))
     assert [part.model_copy(update={"block": 1}) for part in again] == whole
-    assert list(write_parts(work, 2, iter(()), None, 8, 2)) == again, "a block that is whole is not read at all"
+    assert list(write_parts(work, 2, iter(()), None, 8)) == again, "a block that is whole is not read at all"
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 16])
-def test_hashes_are_cut_by_prefix_in_order(work: Work, partitions: int) -> None:
-    (part,) = write_parts(work, 0, batches(20), None, 10**6, partitions)
+def test_hashes_are_those_of_the_texts_in_order(work: Work) -> None:
+    (part,) = write_parts(work, 0, batches(20), None, 10**6)
     texts = [text for batch in batches(20) for text in batch.texts]
-    expected = hash_texts(iter(texts), len(texts))
-    edges = [*partition_edges(partitions).tolist(), 2**64]
-    seen: dict[int, int] = {}
-    for number in range(partitions):
-        hashes, rows = read_hashes(work, part, number)
-        pairs = list(zip(hashes.tolist(), rows.tolist(), strict=True))
-        assert pairs == sorted(pairs)
-        assert all(edges[number] <= value < edges[number + 1] for value, _ in pairs)
-        seen |= {row: value for value, row in pairs}
-    assert [seen[row] for row in range(len(texts))] == expected.tolist()
+    hashes, rows = read_hashes(work, part)
+    pairs = list(zip(hashes.tolist(), rows.tolist(), strict=True))
+    assert pairs == sorted(pairs)
+    assert hash_texts(iter(texts), len(texts))[rows].tolist() == hashes.tolist()
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 10), (0, 0), (3, 4), (2, 6), (4, 8), (7, 10), (0, 1)])
+def test_some_rows_of_a_part(work: Work, first: int, end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.prepare.parts._BATCH_ROWS", 4)
+    (part,) = write_parts(work, 0, batches(5), None, 10**6)
+    assert read_rows(work, part, first, end) == read_rows(work, part).slice(first, end - first)
+
+
+RUNS = {"": "", "a": "0", "aab": "010", "abba": "0010", "--a--": "01001", "aaa": "012"}
+
+
+@pytest.mark.parametrize(("refs", "expected"), RUNS.items())
+def test_rows_of_a_document_are_counted(refs: str, expected: str) -> None:
+    column = pa.chunked_array([[None if ref == "-" else ref for ref in refs]], pa.string())
+    assert run_lengths(column).tolist() == [int(run) for run in expected]
 
 
 def test_order_is_by_block_and_number() -> None:

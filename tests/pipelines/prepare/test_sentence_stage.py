@@ -24,7 +24,7 @@ from pipelines.datasets.sentences import read_shard, tokens_of
 from pipelines.prepare.pieces import load_text_encoder
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
-from pipelines.prepare.sentence_stage import Prepare, prepare
+from pipelines.prepare.sentence_stage import MakeSentences, Prepare, make_plan, prepare, start
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.prepare.readers.test_web import record
 
@@ -100,6 +100,18 @@ def test_same_dataset_whatever_the_cutting(tmp_path: Path, corpus: list[str], cu
     options = {key: value for key, value in cut.items() if key != "processes"}
     other = prepare(settings(corpus, tmp_path / "cut", **options), RunnerSettings(processes=cut.get("processes", 1)))
     assert nameless(other) == nameless(whole)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_same_dataset_by_an_engine(tmp_path: Path, corpus: list[str], shuffle: bool, monkeypatch) -> None:
+    monkeypatch.setattr("pipelines.prepare.sentence_stage.BYTES_PER_ROW", 2**16)
+    asked = settings(corpus, tmp_path / "engine", block_mb=1e-3, memory_mb=1)
+    work = start(asked)
+    plan = make_plan(asked, work)
+    assert plan.partitions > 8
+    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+        _ = pipeline | MakeSentences(asked, work, plan, shuffle=shuffle)
+    assert nameless(open_dataset(asked.out, "sentences")) == nameless(prepare(settings(corpus, tmp_path / "here")))
 
 
 def test_another_version_of_what_decides_is_refused(
