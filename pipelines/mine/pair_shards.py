@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -65,21 +65,24 @@ def filter_shard(
     return note
 
 
-def repeated_targets(work: Work, notes: Sequence[Filtered], most: int) -> list[np.ndarray]:
-    """For each output shard the rows whose target has `most` better pairs already; dropped pairs do not count."""
-    targets, rows = [], []
+def repeated_targets(
+    work: Work, notes: Iterable[Filtered], most: int, targets: int
+) -> Iterator[tuple[Filtered, np.ndarray]]:
+    """Each output shard with the rows whose target has `most` better pairs already; dropped pairs do not count.
+
+    Holds one shard, and for each target sentence how often it came, which takes a byte up to a `most` of 255.
+    """
+    counts = np.zeros(targets, np.min_scalar_type(most))
     for note in notes:
         table = _read(_table_url(work, note.number), ["tgt_id", "reason"])
-        kept = np.flatnonzero(pc.is_null(table["reason"]).to_numpy())
-        rows.append(kept)
-        targets.append(table["tgt_id"].to_numpy()[kept])
-    flat = np.concatenate([np.empty(0, np.uint64), *targets])
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    seen = np.empty(len(flat), np.int64)
-    seen[order] = np.arange(len(flat)) - np.searchsorted(ordered, ordered)
-    parts = np.split(seen >= most, np.cumsum([len(part) for part in rows])[:-1]) if rows else []
-    return [kept[repeated] for kept, repeated in zip(rows, parts, strict=True)]
+        rows = np.flatnonzero(pc.is_null(table["reason"]).to_numpy())
+        ids = table["tgt_id"].to_numpy()[rows]
+        order = np.argsort(ids, kind="stable")
+        found, starts, times = np.unique(ids[order], return_index=True, return_counts=True)
+        came = np.empty(len(ids), np.int64)
+        came[order] = np.arange(len(ids)) - np.repeat(starts, times) + np.repeat(counts[found], times)
+        counts[found] = np.minimum(counts[found] + times, most)
+        yield note, rows[came >= most]
 
 
 def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:

@@ -35,6 +35,7 @@ from pipelines.mine.pair_shards import Filtered, filter_shard, missing_outputs, 
 from pipelines.mine.score_bands import (
     Bands,
     Matching,
+    SortedBand,
     coarse,
     match_bands,
     matched_edges,
@@ -113,8 +114,8 @@ def _match_here(plan: MinePlan) -> Matching:
     with Spool[int, np.ndarray](plan.work) as spool:
         for shard in shards:
             spool.add(spread(shard, plan, bands))
-        numbers = [sort(item, plan) for item in spool.groups()]
-    return match(numbers, plan)
+        sorted_bands = [sort(item, plan) for item in spool.groups()]
+    return match(sorted_bands, plan)
 
 
 def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
@@ -166,12 +167,12 @@ def spread(shard: GraphShard, plan: MinePlan, bands: Bands) -> Iterator[tuple[in
     return bands.split(read_array(plan.work.scratch("proposals", shard.name)))
 
 
-def sort(item: tuple[int, Iterable[np.ndarray]], plan: MinePlan) -> int:
+def sort(item: tuple[int, Iterable[np.ndarray]], plan: MinePlan) -> SortedBand:
     return sort_band(plan.work, *item, plan.settings.retrieval)
 
 
-def match(numbers: Iterable[int], plan: MinePlan) -> Matching:
-    return Matching(rows=[]) if plan.complete else match_bands(plan.work, numbers, plan.sides, plan.settings.retrieval)
+def match(bands: Iterable[SortedBand], plan: MinePlan) -> Matching:
+    return Matching(rows=[]) if plan.complete else match_bands(plan.work, bands, plan.sides, plan.settings.retrieval)
 
 
 def gold_of(plan: MinePlan) -> np.ndarray:
@@ -266,9 +267,10 @@ def outputs(filtered: list[Filtered], plan: MinePlan, selected: Selected) -> Ite
     limit = settings.filters.repeated_target
     # The text of a side is free of duplicates, so only a target that several sources chose can come twice.
     repeats = limit is not None and settings.retrieval == Retrieval.forward
-    nothing = [np.empty(0, np.int64)] * shards
-    dropped = repeated_targets(plan.work, notes, limit.max_pairs) if repeats and limit else nothing
-    yield from zip(notes, dropped, strict=True)
+    if repeats and limit:
+        yield from repeated_targets(plan.work, notes, limit.max_pairs, plan.target_texts.rows)
+    else:
+        yield from ((note, np.empty(0, np.int64)) for note in notes)
 
 
 def write(item: tuple[Filtered, np.ndarray], plan: MinePlan) -> Shard:

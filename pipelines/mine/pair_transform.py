@@ -33,7 +33,7 @@ from pipelines.mine.pair_stage import (
     survey,
     write,
 )
-from pipelines.mine.score_bands import Bands, Matching
+from pipelines.mine.score_bands import Bands, Matching, SortedBand
 
 NAMESPACE = "twinlode.mine"
 Resolve = Callable[[MineSettings], MineSettings]
@@ -88,8 +88,8 @@ class Mine(beam.PTransform):
 
 
 class MatchEdges(beam.PTransform):
-    """A plan to its `Matching`: edges are scored by shard, sorted by band of scores, and matched by one worker, which
-    holds one band at a time."""
+    """A plan to its `Matching`: edges are scored by shard and sorted by band of scores; only the greedy matching of
+    `max` is then made by one worker, which holds one band at a time."""
 
     def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Matching]:
         known = beam.pvalue.AsSingleton(plan)
@@ -117,7 +117,7 @@ class MatchEdges(beam.PTransform):
             shards
             | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(proposed))
             | "ByBand" >> beam.GroupByKey()
-            | "Sort" >> beam.Map(sort, known)
+            | "Sort" >> beam.Map(sort, known).with_output_types(SortedBand)
             | "Sorted" >> beam.combiners.ToList()
             | "MatchBands" >> beam.Map(match, known).with_output_types(Matching)
         )

@@ -1,7 +1,9 @@
 """All edges in order without a worker that holds them all: bands of scores, each sorted by itself.
 
-Greedy matching goes through the bands in turn, best first, and holds one of them and a bit for each sentence. A hub, to
-which any number of edges lead, is nothing special: its edges lie in many bands.
+Greedy matching (`max`) is the one pass over all edges that one worker makes, since what is taken of a band depends on
+all better ones: it goes through the bands in turn, best first, and holds one of them and a bit for each sentence. Other
+kinds of retrieval choose edges by themselves, in each band. A hub, to which any number of edges lead, is nothing
+special: its edges lie in many bands.
 """
 
 from __future__ import annotations
@@ -27,6 +29,13 @@ class Matching(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: list[int]
+
+
+class SortedBand(NamedTuple):
+    """A band that is on disk: how many edges it has."""
+
+    number: int
+    rows: int
 
 
 class Bands(NamedTuple):
@@ -67,32 +76,38 @@ def split_by(keys: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, np.ndarr
         yield key, rows[order[start:stop]]
 
 
-def sort_band(work: Work, number: int, parts: Iterable[np.ndarray], retrieval: Retrieval) -> int:
+def sort_band(work: Work, number: int, parts: Iterable[np.ndarray], retrieval: Retrieval) -> SortedBand:
     """Sort the edges of a band and keep those that the kind of retrieval wants."""
     edges = united(best_first(np.concatenate([np.zeros(0, EDGE), *parts])))
     wanted = {Retrieval.forward: FORWARD, Retrieval.backward: BACKWARD, Retrieval.intersect: FORWARD | BACKWARD}
     bits = wanted.get(retrieval, 0)
-    write_array(_url(work, number, "sorted"), edges[(edges["directions"] & bits) == bits])
-    return number
+    edges = edges[(edges["directions"] & bits) == bits]
+    write_array(_url(work, number, "sorted" if retrieval == Retrieval.max else "matched"), edges)
+    return SortedBand(number, len(edges))
 
 
-def match_bands(work: Work, numbers: Iterable[int], sides: Sides, retrieval: Retrieval) -> Matching:
-    """What greedy one-to-one matching takes of each band; with other kinds of retrieval, all of it."""
+def match_bands(work: Work, bands: Iterable[SortedBand], sides: Sides, retrieval: Retrieval) -> Matching:
+    """Note what is left of each band: with `max` what greedy one-to-one matching takes of it, else all."""
     done = matching_of(work)
     if done is not None:
         return done
-    taken = no_bits(sides.rows("forward")), no_bits(sides.rows("backward"))
-    rows = []
-    for number, place in enumerate(sorted(numbers)):
-        edges = read_array(_url(work, place, "sorted"))
-        if retrieval == Retrieval.max:
-            source, target = (np.ascontiguousarray(edges[end]) for end in ("source", "target"))
-            edges = edges[take_free(source, target, taken[0], taken[1])]
-        write_array(_url(work, number, "matched"), edges)
-        rows.append(len(edges))
-    matching = Matching(rows=rows)
+    ordered = sorted(bands)
+    greedy = retrieval == Retrieval.max
+    matching = Matching(rows=_take_greedily(work, ordered, sides) if greedy else [band.rows for band in ordered])
     write_model(_note_url(work), matching)
     return matching
+
+
+def _take_greedily(work: Work, bands: Iterable[SortedBand], sides: Sides) -> list[int]:
+    source_taken, target_taken = no_bits(sides.rows("forward")), no_bits(sides.rows("backward"))
+    rows = []
+    for band in bands:
+        edges = read_array(_url(work, band.number, "sorted"))
+        source, target = (np.ascontiguousarray(edges[end]) for end in ("source", "target"))
+        edges = edges[take_free(source, target, source_taken, target_taken)]
+        write_array(_url(work, band.number, "matched"), edges)
+        rows.append(len(edges))
+    return rows
 
 
 def matching_of(work: Work) -> Matching | None:

@@ -118,14 +118,17 @@ def test_repeated_targets_are_counted_over_all_shards(
 ) -> None:
     parts = gathered(work, tmp_path, 2, [5])
     notes = [filter_shard(work, number, parts[number], FilterSettings.none(), "en", "en") for number in range(3)]
-    assert [rows.tolist() for rows in repeated_targets(work, notes, most)] == expected
+    found = list(repeated_targets(work, notes, most, targets=100))
+    assert [note for note, _ in found] == notes
+    assert [rows.tolist() for _, rows in found] == expected
 
 
 def test_pairs_that_a_filter_dropped_do_not_count_and_are_kept_apart(work: Work, tmp_path: Path) -> None:
     parts = gathered(work, tmp_path, 5, [5])
     filters = FilterSettings.none().model_copy(update={"length": LengthFilter(min_chars=6)})
     note = filter_shard(work, 0, parts[0], filters, "en", "en")
-    assert repeated_targets(work, [note], 1)[0].tolist() == []  # `src 0` has five characters: all are gone
+    ((_, repeated),) = repeated_targets(work, [note], 1, targets=100)
+    assert repeated.tolist() == []  # `src 0` has five characters: all are gone
     shard = write_pair_shard(work, note, np.empty(0, np.int64))
     assert (shard.rows, shard.counters.dropped) == (0, {"length": 5})
     dataset = work.complete([shard], shard.counters)

@@ -14,6 +14,7 @@ from pipelines.datasets.manifest import Request
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import EDGE, GraphShard, Sides, best_first
 from pipelines.mine.score_bands import Bands, coarse, match_bands, matched_edges, sort_band
+from pipelines.planning.counted_files import PROTOCOL, traffic
 
 # Few ids and fewer scores, so that ties and chains abound.
 EDGES = st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=60)
@@ -49,8 +50,8 @@ def matched(folder: Path, edges: np.ndarray, most: int, shards: int = 3) -> np.n
     for part in parts:
         for number, some in bands.split(part):
             groups.setdefault(number, []).append(some)
-    numbers = [sort_band(work, *group, Retrieval.max) for group in groups.items()]
-    rows = match_bands(work, reversed(numbers), SIDES, Retrieval.max).rows
+    sorted_bands = [sort_band(work, *group, Retrieval.max) for group in groups.items()]
+    rows = match_bands(work, reversed(sorted_bands), SIDES, Retrieval.max).rows
     found = [matched_edges(work, number) for number in range(len(rows))]
     assert [len(part) for part in found] == rows
     work.abandon()
@@ -66,6 +67,20 @@ def test_bands_end_in_the_greedy_matching(
     found = matched(tmp_path_factory.mktemp("bands"), edges, most)
     assert found[["source", "target"]].tolist() == simple_greedy(edges)
     np.testing.assert_array_equal(found, best_first(found))
+
+
+@pytest.mark.parametrize("retrieval", [Retrieval.forward, Retrieval.backward, Retrieval.intersect])
+def test_only_greedy_matching_reads_the_bands_again(tmp_path: Path, retrieval: Retrieval) -> None:
+    work = Work(str(tmp_path), Request(kind="pairs", configuration={}, inputs=[]))
+    edges = edges_of({(0, 1), (0, 2), (1, 2)}, [3, 2, 1])
+    edges["directions"] = 3
+    bands = [sort_band(work, number, [edges[number : number + 1]], retrieval) for number in (2, 0, 1)]
+    for number, edge in enumerate(edges.tolist()):
+        assert matched_edges(work, number).tolist() == [edge]
+    before = traffic()
+    counted = Work(f"{PROTOCOL}://{tmp_path}", work.request)
+    assert match_bands(counted, bands, SIDES, retrieval).rows == [1, 1, 1]
+    assert (traffic() - before).opens == 2, "it looks for the note and writes it"
 
 
 @given(st.lists(st.floats(-2, 2, width=32), max_size=80), st.integers(1, 20))
