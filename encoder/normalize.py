@@ -22,6 +22,7 @@ VOWEL_MARKS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
 ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
+_SEMITIC = re.compile("[\u0590-\u06ff]")  # where all of these are
 LAST_LETTER = 0x3FFFF  # the planes above have no letters, marks or forms of letters, and take seconds to look through
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
@@ -61,7 +62,7 @@ def normalize(sentences: Sequence[str], settings: NormalizeSettings) -> list[str
         if settings.nfkc:
             texts = [text if text.isascii() else _compose(text) for text in texts]
         if settings.vowel_marks:
-            texts = [text if text.isascii() else VOWEL_MARKS.sub("", text).translate(ARABIC_LETTERS) for text in texts]
+            texts = [_unmarked(text) if _SEMITIC.search(text) else text for text in texts]
         if settings.whitespace:
             texts = single_spaced(texts)
         return lowercase(texts) if settings.lowercase else texts
@@ -93,6 +94,10 @@ def require_text(sentences: Sequence[str]) -> None:
                 f"sentence {number} ({sentence[:40]!r}) holds half a surrogate pair, which is not valid text; "
                 "switch on normalize.control to drop it"
             )
+
+
+def _unmarked(text: str) -> str:
+    return VOWEL_MARKS.sub("", text).translate(ARABIC_LETTERS)
 
 
 def _compose(text: str) -> str:

@@ -28,18 +28,21 @@ def lazy_attributes(package: str, places: Mapping[str, str]) -> Callable[[str], 
     return attribute
 
 
-class _WithoutPandas:
-    """A finder of modules that finds no pandas."""
+class _Without:
+    """A finder of modules that does not find some of them."""
+
+    def __init__(self, hidden: tuple[str, ...]) -> None:
+        self.hidden = hidden
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not needed here", name=name)
+        if name in self.hidden:
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 @contextmanager
-def without_pandas() -> Iterator[None]:
-    """PyArrow imports pandas, a second of CPU, when it makes its first array; nothing here needs that."""
-    finder = _WithoutPandas()
+def without(*modules: str) -> Iterator[None]:
+    """Libraries that could use others import them, a second of CPU each, and go on where these are not there."""
+    finder = _Without(modules)
     sys.meta_path.insert(0, finder)
     try:
         yield

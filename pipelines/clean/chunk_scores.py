@@ -49,7 +49,9 @@ class Scorer:
         return features[given]
 
 
-def score_chunk(chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explain: bool = False) -> pa.Table:
+def score_chunk(
+    chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explain: bool = False, *, threads: int | None = None
+) -> pa.Table:
     """The chunk with its `SCORES` (null for rows that are no pairs or that a filter drops) and those reasons.
 
     With `explain`, the column `why` names what speaks most against a pair that is not quite sure.
@@ -63,8 +65,8 @@ def score_chunk(chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explai
     scores, why = np.full((len(chunk), len(SCORES)), np.nan), np.full(len(chunk), None, object)
     if len(kept):
         sides = [chunk[name].take(kept).to_pylist() for name in ("source", "target")]
-        features = scorer.features(*sides)
-        scores[kept] = scores_of(features, scorer.classifier)
+        features = scorer.features(sides[0], sides[1], threads)
+        scores[kept] = scores_of(features, scorer.classifier, threads)
         doubtful = np.flatnonzero(scores[kept, 0] < _SURE) if explain else np.empty(0, np.int64)
         why[kept[doubtful]] = _against(features[doubtful], scorer.classifier)
     chunk = chunk.set_column(chunk.schema.get_field_index("reason"), "reason", pa.array(reasons, pa.string()))
@@ -75,9 +77,9 @@ def score_chunk(chunk: pa.Table, scorer: Scorer, filters: FilterSettings, explai
     return chunk
 
 
-def scores_of(features: np.ndarray, classifier: PairClassifier) -> np.ndarray:
+def scores_of(features: np.ndarray, classifier: PairClassifier, threads: int | None = None) -> np.ndarray:
     """(pairs, `SCORES`) of pairs by their features."""
-    ratios = classifier.log_ratios(features, Use.cleaning)
+    ratios = classifier.log_ratios(features, Use.cleaning, threads or 0)
     return np.stack([ratios, features[:, _COSINE], features[:, RATIO]], axis=1)
 
 

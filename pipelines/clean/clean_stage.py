@@ -1,11 +1,12 @@
 """Cleaning a bitext: chunks on disk, scored by workers, one threshold for all of them, kept and rejected rows out.
 
-Memory is one chunk on each worker and a histogram here, whatever the size of the bitext.
+Memory is one chunk on each core of a worker and a histogram here, whatever the size of the bitext.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from mining.errors import InputError
 from mining.files import atomic_writer, open_binary
 from mining.scoring.classifier import PairClassifier
 from mining.scoring.prior import Mixture, Point, Ratios, fit_mixture, threshold_for
+from mining.threads import core_count
 from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
@@ -56,24 +58,21 @@ class ScoreChunk(beam.DoFn):
         self._loaded = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
 
     def process(self, number: int) -> Iterator[int]:
-        chunk = with_probes(_read(_chunk_url(self.settings, number)), self._loaded.probes, number)
-        scored, probes = divide(score_chunk(chunk, self._loaded.scorer, self.settings.filters, self.settings.explain))
-        _write(_probes_url(self.settings, number), probes)
-        _write(_scored_url(self.settings, number), scored)
+        _score_file(self.settings, self._loaded, number)
         yield number
 
 
 class Clean(beam.PTransform):
     """Numbers of chunks in the work folder to those of scored chunks."""
 
-    def __init__(self, settings: CleanSettings, chunks: int) -> None:
+    def __init__(self, settings: CleanSettings, chunks: list[int]) -> None:
         super().__init__()
         self.settings, self.chunks = settings, chunks
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[int]:
         return (
             root
-            | "Chunks" >> beam.Create(range(self.chunks))
+            | "Chunks" >> beam.Create(self.chunks)
             | "Spread" >> beam.Reshuffle()
             | "Score" >> beam.ParDo(ScoreChunk(self.settings))
         )
@@ -99,6 +98,41 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     return Loaded(Scorer(encoder, classifier, langs, lexicon), probes)
 
 
+def _score_file(settings: CleanSettings, loaded: Loaded, number: int, threads: int | None = None) -> None:
+    chunk = with_probes(_read(_chunk_url(settings, number)), loaded.probes, number)
+    scores = score_chunk(chunk, loaded.scorer, settings.filters, settings.explain, threads=threads)
+    scored, probes = divide(scores)
+    _write(_probes_url(settings, number), probes)
+    _write(_scored_url(settings, number), scored)
+
+
+class ChunkFiles:
+    """The chunks of a bitext, each written when its number is asked for."""
+
+    def __init__(self, settings: CleanSettings) -> None:
+        self.settings = settings
+        self.count = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for chunk in read_chunks(self.settings.bitext, self.settings.rows):
+            _write(_chunk_url(self.settings, self.count), chunk)
+            self.count += 1
+            yield self.count - 1
+        if not self.count:
+            raise InputError(f"{self.settings.bitext.path}: no pairs in it")
+
+
+def _score_here(settings: CleanSettings, chunks: ChunkFiles) -> None:
+    """Chunks are scored while the next ones are read, as many at a time as there are cores, each by one thread.
+
+    Much of the work is Python's; the kernels of one chunk run beside it of another.
+    """
+    loaded = load_scorer(settings)
+    with ThreadPoolExecutor(core_count()) as pool:
+        for _ in pool.map(partial(_score_file, settings, loaded, threads=1), chunks):
+            pass
+
+
 def _classifier(settings: CleanSettings) -> PairClassifier:
     classifier = find_classifier(settings.encoder, settings.classifier)
     if classifier is None:
@@ -118,13 +152,14 @@ def _seed_pairs(settings: BitextSettings | None) -> SeedPairs:
 
 def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
     """Score every pair of a bitext and decide which stay; the decisions are in the chunks of the work folder."""
-    count = 0
-    for count, chunk in enumerate(read_chunks(settings.bitext, settings.rows), 1):
-        _write(_chunk_url(settings, count - 1), chunk)
-    if not count:
-        raise InputError(f"{settings.bitext.path}: no pairs in it")
-    run(partial(Clean, settings, count), runner or RunnerSettings(), workers=1)
-    urls = [_scored_url(settings, number) for number in range(count)]
+    chunks = ChunkFiles(settings)
+    run(
+        lambda: Clean(settings, list(chunks)),
+        runner or RunnerSettings(),
+        workers=1,
+        here=partial(_score_here, settings, chunks),
+    )
+    urls = [_scored_url(settings, number) for number in range(chunks.count)]
     ratios = Ratios.of(np.empty(0))
     for url in urls:
         ratios += Ratios.of(_log_ratios(_read(url)))
@@ -136,7 +171,7 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         _write(url, table)
         rows, kept = rows + len(table), kept + table["reason"].null_count
     reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
-    probes = check((_read(_probes_url(settings, number)) for number in range(count)), point)
+    probes = check((_read(_probes_url(settings, number)) for number in range(chunks.count)), point)
     return Cleaned(rows, kept, mixture.share, point, reasons, urls, probes)
 
 

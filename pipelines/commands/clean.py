@@ -10,6 +10,7 @@ import typer
 
 from pipelines.clean.clean_settings import CleanSettings
 from pipelines.commands.derived import GivenOptions, key, validated, with_settings
+from pipelines.commands.light_imports import import_trees
 from pipelines.commands.options import (
     DatasetColumnsOption,
     DatasetOption,
@@ -91,6 +92,7 @@ def command(
         hub = hub_folder(dataset, dataset_columns, languages)
         with held_folder(settings.work), catch_warnings():
             filterwarnings("ignore", "without lang=")  # the note below says it
+            import_trees()
             cleaned = clean(settings, where)
             outputs.write(settings, cleaned, pairs or settings.bitext.path)
             if hub is not None:

@@ -64,7 +64,7 @@ def command(
           -o laser.tsv --threshold 1.06
     """
     from mining.errors import InputError
-    from mining.lazy import without_pandas
+    from mining.lazy import without
     from pipelines.commands.console_output import console_report
     from pipelines.commands.mine import work_beside
 
@@ -74,7 +74,7 @@ def command(
         raise InputError("--curve needs --gold or --precision: without them nothing is known of precision")
     _check_outputs(settings, out, format, [*filter(None, [rejected, candidates])], curve, filters)
 
-    with without_pandas():
+    with without("pandas"):  # which pyarrow imports with its first array
         from pipelines.mine.pair_export import export_pairs
         from pipelines.mine.vector_job import mine_vectors
 

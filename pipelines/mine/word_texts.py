@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ def find_words(texts: Sequence[str], lang: str | None) -> Words:
 class WordEncoder:
     """Projected vectors of words, each made once: texts that come in chunks meet most of their words again.
 
-    At most `most` words are remembered; when there are more, it starts anew.
+    At most `most` words are remembered; when there are more, it starts anew. Threads may share one.
     """
 
     def __init__(self, encoder: Encoder, project: Projection, most: int = 400_000) -> None:
@@ -34,15 +35,20 @@ class WordEncoder:
         self._rows: dict[str | None, dict[int, int]] = {}
         self._vectors: np.ndarray | None = None
         self._count = 0
+        self._lock = Lock()
 
     def of(self, words: Words, lang: str | None) -> np.ndarray:
         """(vocabulary, dim)"""
+        with self._lock:
+            return self._of(words, lang)
+
+    def _of(self, words: Words, lang: str | None) -> np.ndarray:
         rows = self._rows.setdefault(lang, {})
         hashes = words.hashes.tolist()
         new = [place for place, word in enumerate(hashes) if word not in rows]
         if self._count + len(new) > self._most and self._count:
             self._rows, self._count = {}, 0
-            return self.of(words, lang)
+            return self._of(words, lang)
         if new:
             self._add(rows, words, new, lang)
         if self._vectors is None:
