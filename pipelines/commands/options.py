@@ -49,6 +49,7 @@ PAIR_SEARCH_OPTIONS = {
     "seed_pairs": key("seed"),
     "k": key("k"),
     "search": key("search"),
+    "copies": key("copies"),
     "margin": key("margin"),
     "retrieval": key("retrieval"),
     "rows_per_shard": key("rows_per_shard"),

@@ -13,6 +13,7 @@ SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
     "10^12 comparisons, partitioned beyond"
 )
+COPIES = "partitioned: cells of each vector. Default: as few as find 99% of likely pairs with 0.5% error"
 MEMORY = ByteSize(4 << 30)
 
 
@@ -35,11 +36,7 @@ class GraphSettings(BaseModel):
     out: str = Field(description="the folder of the graph dataset")
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
     search: Search = Field(default="exact", description=SEARCH)
-    copies: int | None = Field(
-        default=None,
-        ge=1,
-        description="partitioned: cells of each vector; default: as few as find 99% of likely pairs with 0.5% error",
-    )
+    copies: int | None = Field(default=None, ge=1, description=COPIES)
     codebook: str | None = Field(
         default=None, description="partitioned: folder of a graph of the same encoder, to use its codebook again"
     )

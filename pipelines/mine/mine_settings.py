@@ -14,7 +14,7 @@ from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import default_encoder
-from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
+from pipelines.graph.graph_settings import COPIES, MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
 
 EDGES_AT_ONCE = 20_000_000
@@ -122,6 +122,7 @@ class PairSearchSettings(BaseModel):
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
     search: Search = Field(default="exact", description=SEARCH)
+    copies: int | None = Field(default=None, ge=1, description=COPIES)
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     threshold: ThresholdSettings = ThresholdSettings()

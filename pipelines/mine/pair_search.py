@@ -86,7 +86,7 @@ def graph_settings(
         target=target,
         out=join(settings.work, "graph"),
         accelerator=accelerator,
-        **settings.model_dump(include={"k", "search", "device", "threads", "memory"}),
+        **settings.model_dump(include={"k", "search", "copies", "device", "threads", "memory"}),
     )
 
 

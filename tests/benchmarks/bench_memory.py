@@ -42,10 +42,12 @@ def jobs(folder: Path, rows: int) -> Iterator[Job]:
     for lang, _ in sides:
         yield Job(f"embed {lang}", "a shard", ("embed", place(f"{lang}-sentences"), "--out", place(f"{lang}-vectors")))
     vectors = place("en-vectors"), place("de-vectors")
-    yield Job("graph", "4 GiB", ("graph", *vectors, "--out", place("graph"), "--search", "partitioned"))
+    # As many copies as plain text needs: sentences that share a half want twice as many to be told apart.
+    partitioned = ("--search", "partitioned", "--copies", "8")
+    yield Job("graph", "4 GiB", ("graph", *vectors, "--out", place("graph"), *partitioned))
     both = ("--src-lang", "en", "--tgt-lang", "de", *_ASSUME)
     texts = place("en.txt"), place("xx.txt")
-    search = ("--search", "partitioned", "--top", str(rows // 2), "--rescore", "off")
+    search = (*partitioned, "--top", str(rows // 2), "--rescore", "off")
     mine = ("mine", *texts, *both, *search, "-o", place("pairs.tsv"), "--work", place("mine"))
     yield Job("mine, all stages", "4 GiB a worker", mine)
     yield Job("report", "-", ("report", place("mine"), "--out", place("report.html")))
