@@ -1,7 +1,8 @@
 """What stands in the pages: their fenced blocks, by kind, and the commands in them.
 
-A block without a kind is commands that a test runs as they stand; of `bash` it only reads the options. A block of YAML
-whose first line is a comment with a file's name is that file.
+A block without a kind is commands that `tests/test_readme_runs.py` runs as they stand; one of `bash` is run by
+`test_bash_blocks.py`, or says there why not. A block of YAML whose first line is a comment with a file's name is that
+file.
 """
 
 from __future__ import annotations
