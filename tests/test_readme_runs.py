@@ -4,6 +4,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from encoder import default
@@ -106,6 +107,10 @@ def test_tutorial_from_start_to_finish(name: str, demo_text: Path) -> None:
             run_line(line)
         if block.kind == "python":
             exec(block.text, {})
+    if name == "clean-a-bitext":
+        kept = len(Path("clean.tsv").read_text().splitlines())
+        assert pq.read_table("clean-dataset/data").num_rows == kept > 0
+        assert "| encoder | " in Path("clean-dataset/README.md").read_text()
     if name == "align-a-book":
         true = {tuple(line.split("\t")) for line in Path("text/seed/en-de.tsv").read_text().splitlines()[:300]}
         for made in ("book.tsv", "books.tsv"):

@@ -95,16 +95,12 @@ def command(
             import_trees()
             cleaned = clean(settings, where)
             outputs.write(settings, cleaned, pairs or settings.bitext.path)
+            known = [lang for lang in languages if lang]
+            about = [encoder_row(settings.encoder, known), *_summary(cleaned)]
             if hub is not None:
-                _write_hub(hub, cleaned)
-        known = [lang for lang in languages if lang]
+                _write_hub(hub, cleaned, about)
         say_notes([*warnings(settings.encoder, known), *([] if all(languages) else [UNNAMED])])
-        rows = [
-            encoder_row(settings.encoder, known),
-            *_summary(cleaned),
-            (f"kept in {output.shown}", f"{cleaned.kept:,}"),
-        ]
-        show("cleaned", rows, error=output.is_standard)
+        show("cleaned", [*about, (f"kept in {output.shown}", f"{cleaned.kept:,}")], error=output.is_standard)
 
 
 def _bitext(pairs: str | None, columns: tuple[str, str] | None, output: OutputFile) -> dict[str, Any]:
@@ -164,11 +160,11 @@ class CleanOutputs(NamedTuple):
         return known_format(self.format) if self.format else None
 
 
-def _write_hub(hub: HubFolder, cleaned: Cleaned) -> None:
+def _write_hub(hub: HubFolder, cleaned: Cleaned, about: list[tuple[str, str]]) -> None:
     from pipelines.clean.clean_stage import read_scored
     from pipelines.clean.cleaned_files import kept_pairs
 
-    hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, _summary(cleaned))
+    hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, about)
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from encoder.cards import CARD, TAG, markdown_table, write_card
+from mining import __version__
 from mining.errors import InputError
 from mining.files import atomic_text, atomic_writer
 from mining.pairs import conform
@@ -111,7 +112,7 @@ class HubFolder(NamedTuple):
         shown = [(field.name, str(field.type)) for field in self.schema]
         body = f"""# {source}-{target}, {rows:,} pairs
 
-Translation pairs made with twinlode, best first.
+Translation pairs made with twinlode {__version__}.
 
     from datasets import load_dataset
     pairs = load_dataset("path/of/this/folder", split="train")

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from pipelines import cli
 from tests.pipelines.command_tree import read_arguments
 from tests.pipelines.commands.help_examples import examples
+from tests.site.pages import ROOT
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -40,3 +41,10 @@ def test_bash_completes(words: str, offered: set[str]) -> None:
         [sys.executable, "-c", program], env=os.environ | asked, capture_output=True, text=True, check=True
     )
     assert offered == set(done.stdout.split())
+
+
+def test_one_version_everywhere() -> None:
+    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert CliRunner().invoke(cli.app, ["--version"]).output == f"twinlode {version}\n"
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version

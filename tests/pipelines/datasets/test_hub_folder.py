@@ -10,6 +10,7 @@ import yaml
 from datasets import Dataset, Translation, load_dataset
 
 from encoder.cards import read_card
+from mining import __version__
 from mining.errors import InputError
 from mining.temporary_files import temporary_name
 from pipelines.commands.options import hub_folder
@@ -75,7 +76,8 @@ def test_the_card_tells_what_it_is(tmp_path: Path) -> None:
     head, body = read_card(write(tmp_path / "a", Columns.src_trg) / "README.md")
     assert head["language"] == ["de", "en"] and head["size_categories"] == ["n<1K"]
     assert head["configs"][0]["data_files"] == [{"split": "train", "path": "data/train-*.parquet"}]
-    assert "# en-de, 4 pairs" in body and "| matched | 7 |" in body and "| trg_line | int64 |" in body
+    assert "# en-de, 4 pairs" in body and f"twinlode {__version__}." in body
+    assert "| matched | 7 |" in body and "| trg_line | int64 |" in body
     assert yaml.safe_dump(head)
 
 

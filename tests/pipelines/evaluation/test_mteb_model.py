@@ -12,7 +12,7 @@ pytestmark = [
 
 
 def test_bitext_mining_of_mteb() -> None:
-    mteb = pytest.importorskip("mteb")
+    import mteb
     from datasets import Dataset
     from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
@@ -43,7 +43,6 @@ def test_bitext_mining_of_mteb() -> None:
 
 
 def test_languages_are_detected() -> None:
-    pytest.importorskip("mteb")
     from pipelines.evaluation.mteb_model import _language
 
     assert _language(GERMAN.splitlines()) == "de"
