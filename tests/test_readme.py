@@ -7,6 +7,7 @@ import pytest
 
 from tests.pipelines.command_tree import all_commands, read_arguments, subcommand
 from tests.site.pages import ROOT, commands, page_names, text_of
+from tests.site.pictures import PICTURES
 
 PAGES = [*page_names(), "mining/errors.md"]
 TEXT = "\n".join(map(text_of, PAGES))
@@ -43,7 +44,7 @@ def test_files_exist(path: str) -> None:
 
 def test_pictures_are_small_and_all_in_use() -> None:
     pictures = list((ROOT / "docs" / "pictures").iterdir())
-    assert pictures
+    assert {picture.stem for picture in pictures} == set(PICTURES), "make pictures"
     for picture in pictures:
         assert f"pictures/{picture.name}" in TEXT
         assert picture.stat().st_size < 300_000

@@ -1,6 +1,7 @@
 """The pictures of the site, from real runs: `python -m tests.site.pictures TEXT FOLDER`.
 
 TEXT is the folder that `twinlode demo --text --quick` writes: two shuffled files, of which the true pairs are known.
+The objectives are those of the run of `compare` in docs/results.md, which takes hours.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import pyarrow as pa
 from encoder import Encoder
 from mining import Calibration, Edges, Margin, Retrieval, calibrate, from_array, knn_graph, retrieve
 from mining.bytewise import round_rows
+from mining.codebook import cell_count, train_codebook
+from mining.partitioned import key_graph
 from mining.probes import plan_probes, probe_rows
+from mining.threads import thread_pool
+from tests.site.pages import DOCS
 
 PRECISION = 0.9
 _COLOURS = alt.Scale(domain=["right", "wrong"], range=["#2f9e6e", "#e0603a"])
@@ -31,23 +36,26 @@ class Mined(NamedTuple):
     pairs: Edges
     right: np.ndarray
     calibration: Calibration
+    known: tuple[np.ndarray, np.ndarray]  # other translations, line by line
 
 
 def mine(text: Path) -> Mined:
     folder = text / "mine" / "en-de"
     english, german = (_lines(folder / f"{lang}.txt") for lang in ("en", "de"))
     gold = {tuple(line.split("\t")) for line in _lines(folder / "gold.tsv")}
-    seed = [line.split("\t") for line in _lines(text / "probes" / "en-de.tsv")]
-    plan = plan_probes(len(seed))
+    seed = _unzip(_lines(text / "probes" / "en-de.tsv"))
+    plan = plan_probes(len(seed[0]))
     encoder = Encoder.load()
-    source = encoder.encode(english + [seed[row][0] for row in plan.sources()], "en")
-    target = encoder.encode(german + [seed[row][1] for row in plan.targets()], "de")
+    source = encoder.encode(english + [seed[0][row] for row in plan.sources()], "en")
+    target = encoder.encode(german + [seed[1][row] for row in plan.targets()], "de")
     edges = retrieve(knn_graph(from_array(source), from_array(target), k=4), Retrieval.max, Margin.ratio)
     probes = probe_rows(plan.sources(), plan.targets(), len(english), len(german))
     found = calibrate(edges.source, edges.target, edges.scores, n_src=len(source), n_tgt=len(target), probes=probes)
     pairs = edges.take((edges.source < len(english)) & (edges.target < len(german)))
     right = [(english[a], german[b]) in gold for a, b in zip(pairs.source, pairs.target, strict=True)]
-    return Mined(source, target, pairs, np.array(right), found)
+    known = _unzip(_lines(text / "seed" / "en-de.tsv"))
+    vectors = encoder.encode(known[0], "en"), encoder.encode(known[1], "de")
+    return Mined(source, target, pairs, np.array(right), found, vectors)
 
 
 def margin(mined: Mined) -> alt.LayerChart:
@@ -105,7 +113,51 @@ def bound(mined: Mined) -> alt.LayerChart:
     return alt.layer(*points).properties(width=560, height=220)
 
 
-PICTURES = {"margin": margin, "cosine-and-ratio": cosine_and_ratio, "calibration": calibration, "bound": bound}
+def partitioned(mined: Mined) -> alt.LayerChart:
+    """What is found of the exact graph, and what it takes, by the number of cells that each vector goes to."""
+    source, target = (np.unique(_unit(side).astype(np.float32), axis=0) for side in mined.known)
+    exact = knn_graph(from_array(source), from_array(target), k=4).forward
+    found: dict[str, list] = {"copies": [], "share": [], "found": [], "what": []}
+    with thread_pool(1) as pool:
+        codebook = train_codebook(np.concatenate([source, target]), cell_count(len(source), len(target), 16), pool)
+        for copies in _COPIES:
+            cells = (codebook.nearest(side, copies, pool) for side in (source, target))
+            graph, comparisons = key_graph(from_array(source), from_array(target), *cells, 4, pool)
+            for place, what in ((0, "nearest"), (-1, "all four nearest")):
+                same = graph.forward.scores[:, place] >= exact.scores[:, place]
+                row = (copies, comparisons / len(source) / len(target), same.mean(), what)
+                for column, value in zip(found.values(), row, strict=True):
+                    column.append(value)
+    x = alt.X("share:Q", title="comparisons, of all", axis=alt.Axis(format="~%"), scale=alt.Scale(type="log"))
+    y = alt.Y("found:Q", title="sentences", axis=alt.Axis(format="%"))
+    chart = alt.Chart(_rows(**found)).encode(x, y)
+    lines = chart.mark_line(point=True).encode(alt.Color("what:N", title="found"))
+    return alt.layer(lines, chart.mark_text(dy=13).encode(text="copies:Q")).properties(width=500, height=240)
+
+
+def objectives(_: Mined) -> alt.HConcatChart:
+    """Translations told apart, and similarity graded, by objective, after equal CPU time."""
+    table = (DOCS / "results.md").read_text().partition("\n## Objectives compared\n")[2].partition("\n\n|  |")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines()[2:]]
+    names, tatoeba, sts = ([row[column] for row in rows] for column in (0, 1, 4))
+    points = alt.Chart(_rows(name=names, tatoeba=np.array(tatoeba, float), sts=np.array(sts, float)))
+    y = alt.Y("name:N", sort=None, title=None)
+    found = points.mark_bar().encode(alt.X("tatoeba:Q", title="translation found (Tatoeba-10, P@1)"), y)
+    graded = points.mark_bar(color="#e3a83b").encode(
+        alt.X("sts:Q", title="similarity graded (STS12-16, Spearman)"), y.axis(labels=False, ticks=False)
+    )
+    return found.properties(width=240) | graded.properties(width=240)
+
+
+_COPIES = (1, 2, 3, 4, 6, 8)
+PICTURES = {
+    "margin": margin,
+    "cosine-and-ratio": cosine_and_ratio,
+    "calibration": calibration,
+    "bound": bound,
+    "partitioned": partitioned,
+    "objectives": objectives,
+}
 
 
 def main(text: str, folder: str) -> None:
@@ -145,6 +197,11 @@ def _rounded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _unzip(lines: list[str]) -> tuple[list[str], list[str]]:
+    pairs = [line.split("\t") for line in lines]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 def _lines(path: Path) -> list[str]:
