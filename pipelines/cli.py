@@ -24,29 +24,39 @@ from mining.errors import InputError
 from mining.temporary_files import remove_unfinished
 from pipelines.commands.derived import typer_command
 
-COMMANDS = {
-    "demo": "demo",
-    "mine": "mine",
-    "align": "align",
-    "clean": "clean",
-    "mine-vectors": "mine_vectors",
-    "prepare": "prepare",
-    "embed": "embed",
-    "graph": "graph",
-    "report": "report",
-    "review": "review",
-    "inspect": "inspect",
-    "plan": "plan",
-    "train": "train",
-    "train-classifier": "train_classifier",
-    "negatives": "negatives",
-    "compare": "compare",
-    "loop": "loop",
-    "eval": "eval",
-    "export": "export",
-    "import": "import_",
-    "explain": "explain",
+# By what people come for: each with its module and what `twinlode --help` says of it.
+SECTIONS = {
+    "Pairs": {
+        "mine": ("mine", "Mine translation pairs from two corpora."),
+        "align": ("align", "Align two books, or two folders of documents."),
+        "clean": ("clean", "Keep the good pairs of a bitext."),
+        "mine-vectors": ("mine_vectors", "Mine pairs from vectors that you have."),
+        "demo": ("demo", "See the whole way on real text, explained."),
+    },
+    "Look": {
+        "report": ("report", "Write a mine, demo or loop as one HTML page."),
+        "review": ("review", "Judge pairs in the browser, get a threshold."),
+        "inspect": ("inspect", "Say what a file or folder is."),
+        "plan": ("plan", "Predict what a large mine will cost."),
+        "explain": ("explain", "Say more about an error with a code."),
+    },
+    "Encoders": {
+        "train": ("train", "Train an encoder on parallel text."),
+        "loop": ("loop", "Mine, train on what was found, mine again."),
+        "train-classifier": ("train_classifier", "Train what judges pairs in clean and mine."),
+        "negatives": ("negatives", "Write near sentences that are no translations."),
+        "eval": ("eval", "Measure encoders on a benchmark."),
+        "compare": ("compare", "Train and measure the rows of a table."),
+        "export": ("export", "Write an encoder for other libraries."),
+        "import": ("import_", "Take an encoder from them."),
+    },
+    "Stages of mine": {
+        "prepare": ("prepare", "Read and clean text."),
+        "embed": ("embed", "Make vectors of prepared sentences."),
+        "graph": ("graph", "Find the nearest neighbours of two sides."),
+    },
 }
+COMMANDS = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}
 
 
 Error = TypeVar("Error", bound=BaseException)
@@ -64,6 +74,12 @@ class Commands(TyperGroup):
         command = import_module(f"pipelines.commands.{COMMANDS[cmd_name]}").command
         return command if isinstance(command, TyperGroup) else typer_command(cmd_name, command)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """In sections, with one line for each, none of them imported."""
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, summary) for name, (_, summary) in section.items()])
+
 
 INTERRUPTED, TERMINATED = 130, 143  # what a shell gives a command that Ctrl-C or SIGTERM ended
 _LONGEST = 2000  # characters of a sentence
@@ -80,6 +96,7 @@ _STORES = {"aiobotocore", "aiohttp", "botocore", "gcsfs", "google"}  # libraries
 app = typer.Typer(
     name="twinlode",
     help="Mine translation pairs from monolingual text, and train the encoders that find them.",
+    epilog="`twinlode COMMAND --help` has its options and examples.",
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -48,3 +48,11 @@ def test_one_version_everywhere() -> None:
     assert CliRunner().invoke(cli.app, ["--version"]).output == f"twinlode {version}\n"
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version
+
+
+@pytest.mark.parametrize("group", [[], ["eval"]])
+def test_lists_of_commands_are_not_cut_off(group: list[str]) -> None:
+    shown = CliRunner().invoke(cli.app, [*group, "--help"], terminal_width=80).output
+    assert not re.findall(r"^  \S.*\.\.\.$", shown, re.MULTILINE)
+    if not group:
+        assert re.findall(r"^  ([a-z][a-z-]+)  +[A-Z]", shown, re.MULTILINE) == list(cli.COMMANDS)
