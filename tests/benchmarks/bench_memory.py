@@ -42,8 +42,9 @@ def jobs(folder: Path, rows: int) -> Iterator[Job]:
     for lang, _ in sides:
         yield Job(f"embed {lang}", "a shard", ("embed", place(f"{lang}-sentences"), "--out", place(f"{lang}-vectors")))
     vectors = place("en-vectors"), place("de-vectors")
-    # As many copies as plain text needs: sentences that share a half want twice as many to be told apart.
-    partitioned = ("--search", "partitioned", "--copies", "8")
+    # As many copies as plain text needs: sentences that share a half want twice as many to be told apart. Of fewer
+    # copies time is saved, hardly memory.
+    partitioned = ("--search", "partitioned", "--copies", os.environ.get("COPIES", "8"))
     yield Job("graph", "4 GiB", ("graph", *vectors, "--out", place("graph"), *partitioned))
     both = ("--src-lang", "en", "--tgt-lang", "de", *_ASSUME)
     texts = place("en.txt"), place("xx.txt")
