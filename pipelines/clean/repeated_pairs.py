@@ -10,6 +10,7 @@ import xxhash
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 _REMEMBERED = 1 << 24  # pairs, by 8 bytes each
+_PLACES = 8  # of a bucket: of a quarter as many pairs as there is room for, one in 5,000 is forgotten
 
 
 class RepeatedPairs:
@@ -49,11 +50,20 @@ def _keys(source: pa.ChunkedArray, target: pa.ChunkedArray) -> np.ndarray:
 
 @nb.njit(cache=True, nogil=True)
 def _met(keys: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Which keys came before, in the table or among these; all are in the table afterwards, in place of older ones."""
+    """Which keys came before, in the table or among these; all are in the table afterwards.
+
+    A key may stand in any of the few places of its bucket; where these are full, it takes that of another.
+    """
     met = np.zeros(len(keys), np.bool_)
-    size = np.uint64(len(table))
+    buckets = np.uint64(len(table) // _PLACES)
     for row in range(len(keys)):
-        place = keys[row] % size
-        met[row] = table[place] == keys[row]
-        table[place] = keys[row]
+        key = max(keys[row], np.uint64(1))  # 0 is an empty place
+        first = (key % buckets) * np.uint64(_PLACES)
+        taken = first + (key >> np.uint64(32)) % np.uint64(_PLACES)
+        for place in range(first, first + np.uint64(_PLACES)):
+            if table[place] == key or table[place] == 0:
+                taken = place
+                break
+        met[row] = table[taken] == key
+        table[taken] = key
     return met
