@@ -75,7 +75,8 @@ def plan_cells(rows: int, columns: int, dim: int, k: int, memory: int, threads: 
         needed += max(needed // 16, 1 << 20)
     raise InputError(
         f"a memory budget of {memory / 1e6:,.0f} MB is too small for the neighbours of {rows:,} x {columns:,} vectors "
-        f"of dim {dim}; raise --memory to {-(-needed >> 20)}MiB"
+        f"of dim {dim}; raise --memory to {-(-needed >> 20)}MiB",
+        code="T08",
     )
 
 

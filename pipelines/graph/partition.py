@@ -201,7 +201,8 @@ def require_memory(partition: Partition, copies: int) -> None:
     if needed > partition.memory:
         raise InputError(
             f"a partitioned search of {rows:,} vectors in {copies} cells each takes {-(-needed >> 20)}MiB in one "
-            "process; raise --memory to that, or give --runner a cluster"
+            "process; raise --memory to that, or give --runner a cluster",
+            code="T08",
         )
 
 
