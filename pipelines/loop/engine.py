@@ -33,7 +33,7 @@ from pipelines.loop.round_classifier import add_classifier, require_enough
 from pipelines.loop.round_mining import Text, mine_round, prepare_text
 from pipelines.loop.round_scores import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.round_training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
-from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, trained_path
+from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, tokenized_seed, trained_path
 from pipelines.loop.stopping import Verdict, judge
 from pipelines.loop.training_pairs import TrainingPairs, write_training_pairs
 from pipelines.runners.runner import Runner, require_reachable
@@ -254,13 +254,19 @@ class _Loop:
 
     def _plan(self, how: _Trained) -> TrainSettings:
         corpora: list[dict[str, Any]] = [
-            {"path": str(trained_path(self._seed, pair)), "weight": how.seed_weight} for pair in self._settings.pairs
+            {"path": str(self._seed_file(pair, how)), "weight": how.seed_weight} for pair in self._settings.pairs
         ]
         corpora += how.training.corpora
         more: dict[str, Any] = {} if how.start is None else {"start": how.start}
         plan = training_settings(self._settings, how.change, corpora, how.updates, **more)
         data = plan.data.model_copy(update={"cache": str(self._out / "tokens")})
         return plan.model_copy(update={"data": data})
+
+    def _seed_file(self, pair: str, how: _Trained) -> Path:
+        """Round 0 makes the subwords; later ones take the seed as these cut it."""
+        if how.start is None:
+            return trained_path(self._seed, pair)
+        return tokenized_seed(self._seed, pair, str(round_folder(self._out, 0) / ENCODER))
 
     def _control(self, rounds: list[RoundRecord], drawn: SeedRecord) -> RoundRecord:
         """The same encoder on the seed alone, for as many updates as all rounds had together."""

@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import xxhash
 from pydantic import BaseModel, ConfigDict
 
 from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import exclusion_key, is_excluded
-from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_readers import read_groups, with_tokens
 from encoder.data.parallel_rows import Group
 from mining.errors import InputError
-from mining.files import atomic_text
+from mining.files import atomic_text, atomic_writer, iterate_lines
 from pipelines.datasets.manifest import read_model, write_model
+from pipelines.datasets.sentences import pieces_column
 from pipelines.loop.loop_settings import SeedSettings
 from pipelines.mine.probe_pairs import read_seed_pairs
+from pipelines.prepare.pieces import has_subwords, load_text_encoder, pieces_tokenizer
 
 RECORD = "seed.json"
 
@@ -51,6 +55,23 @@ def trained_path(folder: Path, pair: str) -> Path:
 
 def probes_path(folder: Path, pair: str) -> Path:
     return folder / "probes" / f"{pair}.tsv"
+
+
+def tokenized_seed(folder: Path, pair: str, encoder: str) -> Path:
+    """What is trained on, with the subwords of the encoder that all rounds share; made once."""
+    texts, path = trained_path(folder, pair), folder / f"{pair}.parquet"
+    if not has_subwords(encoder) or not texts.stat().st_size:
+        return texts
+    if not path.exists():
+        tokenizer = load_text_encoder(encoder)
+        sides = list(zip(*(line.split("\t") for line in iterate_lines(str(texts))), strict=True))
+        source, target = (
+            pieces_column(tokenizer.encode(side, lang)) for side, lang in zip(sides, pair.split("-"), strict=True)
+        )
+        pairs = pa.table({name: list(side) for name, side in zip(("src_text", "tgt_text"), sides, strict=True)})
+        with atomic_writer(str(path)) as stream:
+            pq.write_table(with_tokens(pairs, source, target, pieces_tokenizer(encoder)), stream, compression="zstd")
+    return path
 
 
 def make_seed(

@@ -10,11 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from encoder.checkpoint import load_checkpoint
+from encoder.data.corpora import DataSettings, find_files
 from encoder.data.exclusion import exclusion_key, read_exclusions
+from encoder.data.parallel_readers import read_groups
+from encoder.data.parallel_rows import Group
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
 from pipelines.datasets.manifest import open_dataset
 from pipelines.loop.records import RoundRecord, read_round, read_state
+from pipelines.prepare.pieces import load_text_encoder, pieces_tokenizer
 from tests.conftest import RunTwinlode
 from tests.pipelines.loop.corpora import one_pair, write_configuration, write_world
 
@@ -69,6 +73,7 @@ def test_a_loop(
     assert load_checkpoint(out / "best").fingerprint == (first, second)[state.best or 0].encoder
     _check_training_data(tmp_path, out, second, leaked)
     _check_tokenized_once(out / "round-1" / "train", tokenized)
+    _check_seed_tokens(out)
 
     made = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.name != "state.json"}
     assert twinlode("loop", config, "--out", out) == 0
@@ -109,6 +114,23 @@ def _check_tokenized_once(folder: Path, tokenized: Counter[str]) -> None:
     texts = {*pairs["src_text"].to_pylist(), *pairs["tgt_text"].to_pylist()} - negatives
     assert texts and {tokenized[text] for text in texts} == {1}
     assert all(tokenized[text] <= 3 for text in pairs["src_text"].to_pylist())  # once more a file of negatives
+
+
+def _check_seed_tokens(out: Path) -> None:
+    """Rounds after the first take the tokens of the seed as they were kept, which are the encoder's own."""
+    encoder = str(out / "round-0" / "encoder")
+    kept, plain = (_groups(out / "seed" / f"de-en.{kind}", encoder) for kind in ("parquet", "tsv"))
+    assert [group.texts for group in kept] == [group.texts for group in plain] != []
+    for place, lang in enumerate(("de", "en")):
+        expected = load_text_encoder(encoder).encode([group.texts[place] for group in kept], lang)
+        tokens = Tokens.from_lists([group.tokens[place] for group in kept if group.tokens])
+        assert (tokens.ids == expected.ids).all() and (tokens.offsets == expected.offsets).all()
+
+
+def _groups(path: Path, encoder: str) -> list[Group]:
+    files = find_files(DataSettings.model_validate({"corpora": [{"path": str(path)}]}))
+    rows = [row for file in files for row in read_groups(file, pieces_tokenizer(encoder))]
+    return [row for row in rows if isinstance(row, Group)]
 
 
 def _check_lineage(out: Path, first: RoundRecord, second: RoundRecord, control: RoundRecord) -> None:
