@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from encoder.settings import models_in
 from tests.pipelines.command_tree import all_commands
+from tests.site.pages import text_of
 
 PACKAGES = ("mining", "encoder", "pipelines")
 # Title, what reads it, and where the settings are.
@@ -108,9 +109,24 @@ def input_formats() -> str:
     return "\n".join(lines)
 
 
+def comparison() -> str:
+    """README's table of other tools, for a page one folder down."""
+    (table,) = re.findall(r"^\| \| twinlode \|.*?(?=\n\n)", text_of("README.md"), re.MULTILINE | re.DOTALL)
+    return table.replace("](docs/", "](../")
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     function.__name__: function
-    for function in (commands, configuration, filters, python_api, pair_columns, sentence_columns, input_formats)
+    for function in (
+        commands,
+        comparison,
+        configuration,
+        filters,
+        python_api,
+        pair_columns,
+        sentence_columns,
+        input_formats,
+    )
 }
 
 
