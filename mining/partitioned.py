@@ -17,10 +17,10 @@ import torch
 from mining.bytewise import round_rows
 from mining.cell import SLACK, rerank
 from mining.codebook import Codebook, multiplies_bytes
-from mining.neighbours import KnnGraph, Neighbours
+from mining.neighbours import KnnGraph
 from mining.proposals import error_bound
 from mining.threads import Threads
-from mining.top_k import MISSING, insert_in_order
+from mining.top_k import MISSING, dot, insert_in_order
 from mining.vectors import Vectors
 
 COPIES = 8  # cells that a vector goes to
@@ -30,6 +30,7 @@ _BLOCK_ROWS = 512
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
 _ROUND_ROWS = 1024
 _STRIDE = 256
+_TOO_MANY = 4  # beyond one in so many pairs a whole product of floats is faster
 _TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
 
 
@@ -71,70 +72,25 @@ def key_graph(
     rows, columns = CellRows.of(source_cells), CellRows.of(target_cells)
     x, y = _codes_of(source, pool), _codes_of(target, pool)
     cells = _spread(rows, columns, pool.count)
-    width = k + SLACK
-    lists = [(_Lists.empty(len(source), width), _Lists.empty(len(target), width)) for _ in range(pool.count)]
+    lists = [(_Lists.empty(len(source), k), _Lists.empty(len(target), k)) for _ in range(pool.count)]
     comparisons = [0] * pool.count
 
     def work(thread: int, start: int, stop: int) -> None:
         for cell in cells[start:stop].tolist():
             for some_rows, some_columns in _bounded(source, rows.inside(cell), target, columns.inside(cell)):
                 comparisons[thread] += len(some_rows) * len(some_columns)
-                _compare(x, some_rows, y, some_columns, *lists[thread])
+                _compare(x, some_rows, y, some_columns, *lists[thread], k)
 
     pool.multiply_over_rows(len(cells), work)
     (forward, backward), *others = lists
     for more_forward, more_backward in others:
         _join(forward, more_forward)
         _join(backward, more_backward)
-    bound = _DEVIATIONS * float(np.hypot(x.rounding, y.rounding)) + error_bound(source.dim)
     graph = KnnGraph(
-        _settled(_Side(source, x, rows), _Side(target, y, columns), forward, k, pool, bound),
-        _settled(_Side(target, y, columns), _Side(source, x, rows), backward, k, pool, bound),
+        rerank(source, target, *forward, k, pool, 0)[0],
+        rerank(target, source, *backward, k, pool, 0)[0],
     )
     return KeyGraph(graph, sum(comparisons))
-
-
-class _Side(NamedTuple):
-    vectors: Vectors
-    coded: _CodedRows
-    cells: CellRows
-
-
-def _settled(x: _Side, y: _Side, lists: _Lists, k: int, pool: Threads, bound: float) -> Neighbours:
-    """The best k of the candidates by canonical score; rows whose candidates prove too little are compared again."""
-    found, certain = rerank(x.vectors, y.vectors, *lists, k, pool, bound)
-    doubtful = np.flatnonzero(~certain).astype(np.int32)
-    if len(doubtful):
-        again = _compare_again(x, y, doubtful, found.scores[doubtful, -1] - np.float32(bound), k + SLACK, pool)
-        found.ids[doubtful], found.scores[doubtful] = rerank(x.vectors.take(doubtful), y.vectors, *again, k, pool, 0)[0]
-    return found
-
-
-def _compare_again(x: _Side, y: _Side, doubtful: np.ndarray, cutoffs: np.ndarray, width: int, pool: Threads) -> _Lists:
-    """The best of some rows by float32 products with the columns that reach the cut-off of any of them."""
-    number = np.full(len(x.vectors), -1, np.int32)
-    number[doubtful] = np.arange(len(doubtful))
-    lists = [_Lists.empty(len(doubtful), width) for _ in range(pool.count)]
-    cells = _spread(x.cells, y.cells, pool.count)
-
-    def work(thread: int, start: int, stop: int) -> None:
-        for cell in cells[start:stop].tolist():
-            own = x.cells.inside(cell)
-            if (number[own] < 0).all():
-                continue
-            for rows, columns in _bounded(x.vectors, own, y.vectors, y.cells.inside(cell)):
-                some = rows[number[rows] >= 0]
-                rough = _similarities(x.coded, some, y.coded, columns)
-                near = columns[(rough >= cutoffs[number[some], None]).any(0)]
-                others = torch.from_numpy(y.vectors.unit(near)).T
-                block = torch.mm(torch.from_numpy(x.vectors.unit(some)), others).numpy()
-                ones, never = np.ones(max(block.shape), np.float32), np.full(len(near), np.inf, np.float32)
-                enter(block, number[some], ones, near, ones, *lists[thread], *lists[thread], never)
-
-    pool.multiply_over_rows(len(cells), work)
-    for more in lists[1:]:
-        _join(lists[0], more)
-    return lists[0]
 
 
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
@@ -146,14 +102,15 @@ def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
 
 
 class _Lists(NamedTuple):
-    """The best of the other side so far, descending."""
+    """The best of the other side so far, descending, some more than are wanted: products of floats are near a tie."""
 
     scores: np.ndarray  # (rows, width) float32
     places: np.ndarray  # (rows, width) int32
 
     @classmethod
-    def empty(cls, rows: int, width: int) -> _Lists:
-        return cls(np.full((rows, width), -np.inf, np.float32), np.full((rows, width), MISSING, np.int32))
+    def empty(cls, rows: int, k: int) -> _Lists:
+        shape = rows, k + SLACK
+        return cls(np.full(shape, -np.inf, np.float32), np.full(shape, MISSING, np.int32))
 
 
 def _join(lists: _Lists, more: _Lists) -> None:
@@ -164,6 +121,7 @@ def _join(lists: _Lists, more: _Lists) -> None:
 class _CodedRows(NamedTuple):
     """Vectors as they are multiplied: those of unit length are `codes` times `scales`."""
 
+    vectors: Vectors
     codes: np.ndarray  # (rows, dim) int8, or float32 where bytes are not multiplied fast
     scales: np.ndarray  # (rows,) float32
     rounding: float  # the standard deviation of what rounding adds to a product with a unit vector
@@ -174,12 +132,29 @@ class _CodedRows(NamedTuple):
         np.take(self.codes, rows, axis=0, out=whole[: len(rows)])
         return torch.from_numpy(whole)
 
+    def floats(self, rows: np.ndarray) -> _FloatRows:
+        """The vectors that some rows are codes of; half floats are copied."""
+        stored, norms = self.vectors.stored, self.vectors.inverse_norms[rows]
+        if stored.dtype == np.float32:
+            return _FloatRows(np.asarray(stored), rows, norms, self.scales[rows])
+        copied = stored[rows].astype(np.float32)
+        return _FloatRows(copied, np.arange(len(rows), dtype=np.int32), norms, self.scales[rows])
+
+
+class _FloatRows(NamedTuple):
+    """Vectors as they are stored: the i-th is `stored[places[i]]` times `norms[i]` when of unit length."""
+
+    stored: np.ndarray  # float32
+    places: np.ndarray  # (rows,) int32
+    norms: np.ndarray  # (rows,) float64
+    scales: np.ndarray  # (rows,) float32: of their codes
+
 
 def _codes_of(vectors: Vectors, pool: Threads) -> _CodedRows:
     """Bytes are multiplied at several times the rate of floats, and propose nearly as well."""
     rows = len(vectors)
     if not multiplies_bytes(vectors.dim):
-        return _CodedRows(vectors.unit(np.arange(rows)), np.ones(rows, np.float32), 0.0)
+        return _CodedRows(vectors, vectors.unit(np.arange(rows)), np.ones(rows, np.float32), 0.0)
     codes = np.empty((rows, vectors.dim), np.int8)
     scales, lost = np.empty(rows, np.float32), np.empty(rows, np.float32)
 
@@ -190,29 +165,30 @@ def _codes_of(vectors: Vectors, pool: Threads) -> _CodedRows:
             round_rows(given, vectors.inverse_norms[part], codes[part], scales[part], lost[part])
 
     pool.over_rows(rows, work)
-    return _CodedRows(codes, scales, float(np.sqrt(np.mean(lost * lost) / vectors.dim)) if rows else 0.0)
+    return _CodedRows(vectors, codes, scales, float(np.sqrt(np.mean(lost * lost) / vectors.dim)) if rows else 0.0)
 
 
 def _compare(
-    x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists
+    x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists, k: int
 ) -> None:
-    others, scales = y.part(columns).T, y.scales[columns]
-    best, places = column_lists.scores[columns], column_lists.places[columns]  # side by side, they stay in the cache
-    cutoffs = best[:, -1].copy()
+    """Products of bytes tell which pairs are worth a canonical score; where most are, floats are multiplied instead."""
+    others, floats = y.part(columns).T, y.floats(columns)
+    own = _Lists(column_lists.scores[columns], column_lists.places[columns])  # side by side, they stay in the cache
+    bound = np.float32(_DEVIATIONS * float(np.hypot(x.rounding, y.rounding)) + error_bound(x.vectors.dim))
     for first in range(0, len(rows), _BLOCK_ROWS):
         some = rows[first : first + _BLOCK_ROWS]
         products = _multiply(x.part(some), others)[: len(some), : len(columns)]
-        enter(products, some, x.scales[some], columns, scales, *row_lists, best, places, cutoffs)
-    column_lists.scores[columns], column_lists.places[columns] = best, places
+        if products.dtype == np.int32:
+            if enter_near(products, some, columns, x.floats(some), floats, row_lists, own, k, bound):
+                continue
+            units = (torch.from_numpy(side) for side in (x.vectors.unit(some), y.vectors.unit(columns).T))
+            products = torch.mm(*units).numpy()
+        enter(products, some, columns, *row_lists, *own)
+    column_lists.scores[columns], column_lists.places[columns] = own
 
 
 def _multiply(x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
     return np.asarray((torch._int_mm(x, y) if x.dtype == torch.int8 else torch.mm(x, y)).numpy())
-
-
-def _similarities(x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray) -> np.ndarray:
-    products = _multiply(x.part(rows), y.part(columns).T)[: len(rows), : len(columns)]
-    return np.asarray(products * (x.scales[rows, None] * y.scales[columns]))
 
 
 def _bounded(x: Vectors, rows: np.ndarray, y: Vectors, columns: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -242,21 +218,32 @@ def _longest(sample: np.ndarray) -> np.ndarray:
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _insert_once(scores: np.ndarray, places: np.ndarray, row: int, score: np.float32, place: int) -> None:
-    """Put a score into the descending list of a row, dropping the last, unless its place is there already.
+def _insert(scores: np.ndarray, places: np.ndarray, row: int, score: np.float32, place: int) -> None:
+    """Put a score into the list of a row, by score and then by lowest place, dropping the last.
 
-    `top_k.insert` does the same with a list of its own; slices of the lists would take a quarter of this kernel's time.
+    `top_k.insert_in_order` does the same with a list of its own; slices of the lists would take a quarter of the time.
     """
-    for slot in range(places.shape[1]):
-        if places[row, slot] == place:
-            return
     slot = scores.shape[1] - 1
-    while slot > 0 and scores[row, slot - 1] < score:
+    while slot > 0 and (
+        scores[row, slot - 1] < score or (scores[row, slot - 1] == score and places[row, slot - 1] > place)
+    ):
         scores[row, slot] = scores[row, slot - 1]
         places[row, slot] = places[row, slot - 1]
         slot -= 1
     scores[row, slot] = score
     places[row, slot] = place
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _offer(scores: np.ndarray, places: np.ndarray, row: int, score: np.float32, place: int) -> None:
+    """Insert what belongs into the list of a row and is not there."""
+    last = scores.shape[1] - 1
+    if score < scores[row, last] or (score == scores[row, last] and places[row, last] < place):
+        return
+    for slot in range(last + 1):
+        if places[row, slot] == place:
+            return
+    _insert(scores, places, row, score, place)
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -267,31 +254,73 @@ def _holds(places: np.ndarray, place: int) -> bool:
     return False
 
 
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def _quick_cosine(x: _FloatRows, row: int, y: _FloatRows, column: int) -> np.float32:
+    """In float32, at a third of the time."""
+    left, right = x.stored[x.places[row]], y.stored[y.places[column]]
+    total = np.float32(0)
+    for i in range(left.shape[0]):
+        total += left[i] * right[i]
+    return total * np.float32(x.norms[row]) * np.float32(y.norms[column])
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _cosine(x: _FloatRows, row: int, y: _FloatRows, column: int) -> np.float32:
+    """The canonical one."""
+    norms = x.norms[row] * y.norms[column]
+    return np.float32(dot(x.stored[x.places[row]], y.stored[y.places[column]]) * norms)
+
+
+def enter_near(
+    products: np.ndarray,  # (rows, columns) int32, of codes
+    rows: np.ndarray,
+    columns: np.ndarray,
+    x: _FloatRows,
+    y: _FloatRows,
+    row_lists: _Lists,  # of all rows
+    column_lists: _Lists,  # of these columns
+    k: int,
+    bound: np.float32,  # by how much a product of codes can be too small
+) -> bool:
+    """Enter what can be among the k best of its row or column, by canonical scores.
+
+    Gives up where these are too many, as among copies of one sentence, and returns whether all is entered.
+    """
+    near_rows, near_columns = _Lists.empty(len(rows), k), _Lists.empty(len(columns), k)
+    row_cutoffs, column_cutoffs = row_lists.scores[rows, k - 1] - bound, column_lists.scores[:, k - 1] - bound
+    sweep_codes(products, x.scales, y.scales, row_cutoffs, column_cutoffs, *near_rows, *near_columns)
+    own, rounding = np.arange(len(columns), dtype=np.int32), np.float32(error_bound(x.stored.shape[1]))
+    settle(rows, columns, x, y, *near_rows, *row_lists, k, bound, rounding, row_cutoffs)
+    settle(own, rows, y, x, *near_columns, *column_lists, k, bound, rounding, column_cutoffs)
+    if np.isinf(row_cutoffs).all() and np.isinf(column_cutoffs).all():
+        return True
+    cutoffs = row_cutoffs, column_cutoffs
+    return bool(enter_rest(products, rows, columns, x, y, *row_lists, *column_lists, *cutoffs, k, bound, rounding))
+
+
 @nb.njit(nogil=True, cache=True)
-def enter(
-    block: np.ndarray,  # (rows, columns) products, which become similarities by the scales of row and column
-    rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
+def sweep_codes(
+    block: np.ndarray,  # (rows, columns) int32 products, which become similarities by the scales of row and column
     row_scales: np.ndarray,  # (rows,) float32
-    columns: np.ndarray,  # (columns,) int32
     column_scales: np.ndarray,
-    row_scores: np.ndarray,  # (all rows, width) float32, descending
-    row_places: np.ndarray,  # (all rows, width) int32
-    column_scores: np.ndarray,  # (columns, width)
+    row_cutoffs: np.ndarray,  # (rows,) float32: what is not above them is not wanted
+    column_cutoffs: np.ndarray,  # overwritten
+    row_scores: np.ndarray,  # (rows, width) float32, descending
+    row_places: np.ndarray,  # (rows, width) int32: places in the block
+    column_scores: np.ndarray,
     column_places: np.ndarray,
-    cutoffs: np.ndarray,  # (columns,) float32: the last score of each column's list
 ) -> None:
-    """Enter every similarity of a block into the lists of its row and of its column, each pair once."""
+    """The best of each row and of each column of a block."""
     last = row_scores.shape[1] - 1
     values = np.empty(_STRIDE, np.float32)
     hits = np.zeros(_STRIDE, np.uint8)
     eights = hits.view(np.uint64)  # few of them are not zero
     for i in range(block.shape[0]):
-        row, scale = rows[i], row_scales[i]
-        cutoff = row_scores[row, last]
+        cutoff, scale = row_cutoffs[i], row_scales[i]
         for start in range(0, block.shape[1], _STRIDE):
             products = block[i, start : start + _STRIDE]
             scales = column_scales[start : start + _STRIDE]
-            lowest = cutoffs[start : start + _STRIDE]
+            lowest = column_cutoffs[start : start + _STRIDE]
             width = products.shape[0]
             for j in range(width):
                 values[j] = np.float32(products[j]) * (scale * scales[j])
@@ -303,10 +332,133 @@ def enter(
                     if hits[j] == 0:
                         continue
                     if values[j] > cutoff:
-                        _insert_once(row_scores, row_places, row, values[j], columns[start + j])
+                        _insert(row_scores, row_places, i, values[j], start + j)
+                        cutoff = max(cutoff, row_scores[i, last])
+                    if values[j] > lowest[j]:
+                        _insert(column_scores, column_places, start + j, values[j], i)
+                        lowest[j] = max(lowest[j], column_scores[start + j, last])
+
+
+@nb.njit(nogil=True, cache=True)
+def settle(
+    rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
+    columns: np.ndarray,  # (columns,) int32: by what name they are entered
+    x: _FloatRows,
+    y: _FloatRows,
+    near_scores: np.ndarray,  # (rows, width): what `sweep_codes` found
+    near_places: np.ndarray,
+    scores: np.ndarray,  # (all rows, width) float32, descending
+    places: np.ndarray,
+    k: int,
+    bound: np.float32,
+    rounding: np.float32,  # of a product of floats
+    cutoffs: np.ndarray,  # (rows,) float32: set for rows of which others may be as good, infinite for the rest
+) -> None:
+    """Enter the best of each row by canonical scores."""
+    last = near_scores.shape[1] - 1
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for slot in range(last + 1):
+            if not near_scores[i, slot] > scores[row, k - 1] - bound:
+                break
+            j = near_places[i, slot]
+            if not _holds(places[row], columns[j]) and _quick_cosine(x, i, y, j) > scores[row, k - 1] - rounding:
+                _offer(scores, places, row, _cosine(x, i, y, j), columns[j])
+        cutoff = scores[row, k - 1] - bound
+        cutoffs[i] = cutoff if near_scores[i, last] > cutoff else np.inf
+
+
+@nb.njit(nogil=True, cache=True)
+def enter_rest(
+    block: np.ndarray,  # (rows, columns) int32 products
+    rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
+    columns: np.ndarray,  # (columns,) int32
+    x: _FloatRows,
+    y: _FloatRows,
+    row_scores: np.ndarray,  # (all rows, width) float32, descending
+    row_places: np.ndarray,
+    column_scores: np.ndarray,  # (columns, width)
+    column_places: np.ndarray,
+    row_cutoffs: np.ndarray,  # (rows,) float32: infinite where all is entered
+    column_cutoffs: np.ndarray,
+    k: int,
+    bound: np.float32,
+    rounding: np.float32,
+) -> bool:
+    """Enter all that reaches the cut-offs by canonical scores, unless it is too much."""
+    values = np.empty(_STRIDE, np.float32)
+    hits = np.zeros(_STRIDE, np.uint8)
+    eights = hits.view(np.uint64)  # few of them are not zero
+    allowed = block.size // _TOO_MANY
+    any_column = (column_cutoffs < np.inf).any()
+    for i in range(block.shape[0]):
+        cutoff, scale, row = row_cutoffs[i], x.scales[i], rows[i]
+        if cutoff == np.inf and not any_column:
+            continue
+        for start in range(0, block.shape[1], _STRIDE):
+            products = block[i, start : start + _STRIDE]
+            scales = y.scales[start : start + _STRIDE]
+            lowest = column_cutoffs[start : start + _STRIDE]
+            width = products.shape[0]
+            for j in range(width):
+                values[j] = np.float32(products[j]) * (scale * scales[j])
+                hits[j] = (values[j] > cutoff) | (values[j] > lowest[j])
+            for eight in range((width + 7) // 8):
+                if eights[eight] == 0:
+                    continue
+                for j in range(8 * eight, min(8 * eight + 8, width)):
+                    if hits[j] == 0:
+                        continue
+                    allowed -= 1
+                    column = start + j
+                    quick = _quick_cosine(x, i, y, column) + rounding
+                    if not (quick > row_scores[row, k - 1] or quick > column_scores[column, k - 1]):
+                        continue
+                    score = _cosine(x, i, y, column)
+                    _offer(row_scores, row_places, row, score, columns[column])
+                    _offer(column_scores, column_places, column, score, row)
+                    cutoff = max(cutoff, row_scores[row, k - 1] - bound)
+                    lowest[j] = max(lowest[j], column_scores[column, k - 1] - bound)
+        if allowed < 0:
+            return False
+    return True
+
+
+@nb.njit(nogil=True, cache=True)
+def enter(
+    block: np.ndarray,  # (rows, columns) float32 similarities
+    rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
+    columns: np.ndarray,  # (columns,) int32
+    row_scores: np.ndarray,  # (all rows, width) float32, descending
+    row_places: np.ndarray,  # (all rows, width) int32
+    column_scores: np.ndarray,  # (columns, width)
+    column_places: np.ndarray,
+) -> None:
+    """Enter every similarity of a block into the lists of its row and of its column, each pair once."""
+    last = row_scores.shape[1] - 1
+    hits = np.zeros(_STRIDE, np.uint8)
+    eights = hits.view(np.uint64)  # few of them are not zero
+    cutoffs = column_scores[:, last].copy()
+    for i in range(block.shape[0]):
+        row = rows[i]
+        cutoff = row_scores[row, last]
+        for start in range(0, block.shape[1], _STRIDE):
+            values = block[i, start : start + _STRIDE]
+            lowest = cutoffs[start : start + _STRIDE]
+            width = values.shape[0]
+            for j in range(width):
+                hits[j] = (values[j] > cutoff) | (values[j] > lowest[j])
+            for eight in range((width + 7) // 8):
+                if eights[eight] == 0:
+                    continue
+                for j in range(8 * eight, min(8 * eight + 8, width)):
+                    if hits[j] == 0:
+                        continue
+                    if values[j] > cutoff:
+                        _offer(row_scores, row_places, row, values[j], columns[start + j])
                         cutoff = row_scores[row, last]
                     if values[j] > lowest[j]:
-                        _insert_once(column_scores, column_places, start + j, values[j], row)
+                        _offer(column_scores, column_places, start + j, values[j], row)
                         lowest[j] = column_scores[start + j, last]
 
 

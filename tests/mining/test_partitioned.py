@@ -50,6 +50,43 @@ def test_rows_that_share_a_cell_are_compared_exactly(threads: int, dtype: str) -
     assert (graph.forward.ids[5] == MISSING).all()
 
 
+# Copies of each vector, and how far they are apart: below, at and above what bytes can tell.
+COPIES = [(10, 0.3), (10, 0.05), (10, 0.001), (60, 0.02), (600, 0.01)]
+
+
+@pytest.mark.parametrize(("copies", "apart"), COPIES)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_near_copies_are_compared_exactly(
+    copies: int, apart: float, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitioned, "multiplies_bytes", lambda dim: True)
+    draw = np.random.default_rng(copies)
+    centers = np.repeat(draw.standard_normal((600 // copies, 32)), copies, axis=0)
+    x, y = (from_array((centers + apart * draw.standard_normal(centers.shape)).astype(dtype)) for _ in range(2))
+    one_cell = np.zeros((600, 1), np.int32)
+    with thread_pool(1) as pool:
+        graph = key_graph(x, y, one_cell, one_cell, K, pool).graph
+    for found, expected in zip(graph, knn_graph(x, y, K), strict=True):
+        np.testing.assert_array_equal(found.scores, expected.scores)
+        np.testing.assert_array_equal(found.ids, expected.ids)
+
+
+def test_few_copies_need_no_product_of_floats_and_many_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "multiplies_bytes", lambda dim: True)
+    whole: list[bool] = []
+    near = partitioned.enter_near
+    monkeypatch.setattr(partitioned, "enter_near", lambda *given: (whole.append(near(*given)), whole[-1])[1])
+    draw = np.random.default_rng(0)
+    one_cell = np.zeros((600, 1), np.int32)
+    for copies in (10, 600):
+        x = np.repeat(draw.standard_normal((600 // copies, 32)), copies, axis=0) + 1e-3 * draw.standard_normal(
+            (600, 32)
+        )
+        with thread_pool(1) as pool:
+            key_graph(from_array(x.astype(np.float32)), from_array(x.astype(np.float32)), one_cell, one_cell, K, pool)
+    assert whole == [True, True, False, False]
+
+
 def test_one_cell_for_all_is_the_exact_graph() -> None:
     x, y = vectors(200, 0), vectors(150, 1)
     with thread_pool(2) as pool:
