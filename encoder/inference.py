@@ -165,15 +165,15 @@ class Encoder:
         spans = self.spans(ordered.lengths, batch_tokens)
         vectors = np.empty((len(order), self.dim), np.float32)
 
-        def run(span: Span) -> int:
-            # torch's inference mode and number of threads belong to the thread
-            if self.device.type == "cpu":
-                torch.set_num_threads(1)
-            with torch.inference_mode():
-                vectors[order[span.start : span.stop]] = self._forward(ordered, span, normalize)
+        def start(span: Span) -> torch.Tensor:
+            with torch.inference_mode():  # which belongs to the thread, as torch's number of threads does
+                return self._forward(ordered, span, normalize)
+
+        def finish(span: Span, made: torch.Tensor) -> int:
+            vectors[order[span.start : span.stop]] = made.cpu().numpy()
             return span.stop - span.start
 
-        for _ in _bar(self._run_all(run, spans), len(order), progress):
+        for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
             pass
         return vectors
 
@@ -182,27 +182,46 @@ class Encoder:
         uniform = not isinstance(self.model, Bag)
         return list(plan(lengths, batch_tokens or self.batch_tokens, uniform=uniform))
 
-    def _forward(self, ordered: Tokens, span: Span, normalize: bool) -> np.ndarray:
+    def _forward(self, ordered: Tokens, span: Span, normalize: bool) -> torch.Tensor:
         offsets = ordered.offsets[span.start : span.stop + 1]
         tokens = Tokens(ordered.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
         if 0 < len(tokens.ids) < _FEWEST_TOKENS:
             tokens = Tokens.concatenate([tokens] * -(-_FEWEST_TOKENS // len(tokens.ids)))
         vectors = self.model(tokens.batch(self.device))[: span.stop - span.start].float()  # (batch, dim)
-        if normalize:
-            vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        return vectors.cpu().numpy()
+        return torch.nn.functional.normalize(vectors, dim=-1) if normalize else vectors
 
-    def _run_all(self, run: Callable[[Span], int], spans: list[Span]) -> Iterator[int]:
+    def _run_all(
+        self, start: Callable[[Span], torch.Tensor], finish: Callable[[Span, torch.Tensor], int], spans: list[Span]
+    ) -> Iterator[int]:
         """On a CPU each core takes whole batches: no core waits for another, and no product is split, inside one."""
         if self.device.type != "cpu":
-            yield from map(run, spans)
+            yield from _one_ahead(start, finish, spans)
             return
+
+        def run(span: Span) -> int:
+            torch.set_num_threads(1)
+            return finish(span, start(span))
+
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
         try:
             yield from _pool(workers).map(run, spans)
         finally:
             torch.set_num_threads(before)
+
+
+def _one_ahead(
+    start: Callable[[Span], torch.Tensor], finish: Callable[[Span, torch.Tensor], int], spans: Sequence[Span]
+) -> Iterator[int]:
+    """A device works on a batch while the host prepares the next one: only then is the result of the first awaited."""
+    pending: tuple[Span, torch.Tensor] | None = None
+    for span in spans:
+        begun = span, start(span)
+        if pending is not None:
+            yield finish(*pending)
+        pending = begun
+    if pending is not None:
+        yield finish(*pending)
 
 
 @cache

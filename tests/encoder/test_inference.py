@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoder import Encoder
-from encoder.inference import plan
+from encoder.inference import Span, _one_ahead, plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
 from encoder.text import TextSettings
 from encoder.tokens import Tokens
@@ -47,6 +47,30 @@ def test_batches_and_threads_do_not_change_vectors(
     together = transformer.encode(texts, batch_tokens=batch_tokens)
     assert together.dtype == np.float32 and together.shape == (60, transformer.dim)
     np.testing.assert_array_equal(together, alone)
+
+
+def test_a_device_gets_its_next_batch_before_the_last_is_awaited() -> None:
+    events: list[str] = []
+
+    def start(span: Span) -> torch.Tensor:
+        events.append(f"start {span.start}")
+        return torch.tensor([span.start])
+
+    def finish(span: Span, made: torch.Tensor) -> int:
+        assert made.item() == span.start
+        events.append(f"finish {span.start}")
+        return span.stop - span.start
+
+    assert list(_one_ahead(start, finish, [Span(0, 2), Span(2, 3), Span(3, 7)])) == [2, 1, 4]
+    assert events == ["start 0", "start 2", "finish 0", "start 3", "finish 2", "finish 3"]
+    assert list(_one_ahead(start, finish, [])) == []
+
+
+def test_vectors_are_the_same_as_a_device_makes_them(transformer: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = sentences(40)
+    expected = transformer.encode(texts, "en", batch_tokens=64)
+    monkeypatch.setattr(Encoder, "_run_all", lambda self, start, finish, spans: _one_ahead(start, finish, spans))
+    np.testing.assert_allclose(transformer.encode(texts, "en", batch_tokens=64), expected, atol=1e-6)
 
 
 def test_encoding_leaves_the_threads_of_torch_alone(transformer: Encoder) -> None:
