@@ -13,7 +13,8 @@ import numpy as np
 
 from mining.errors import InputError
 from mining.neighbours import Neighbours
-from mining.partitioned import KEY_BYTES, CellRows, absorb, group_cells, key_graph
+from mining.partition_kernels import absorb
+from mining.partitioned import KEY_BYTES, CellRows, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
 from mining.vectors import Vectors

@@ -9,7 +9,7 @@ import numpy as np
 from apache_beam.metrics import Metrics
 
 from mining.neighbours import Neighbours
-from mining.partitioned import absorb
+from mining.partition_kernels import absorb
 from pipelines.graph.graph_shards import Direction, MergedShard
 from pipelines.graph.partition import (
     FoundNeighbours,

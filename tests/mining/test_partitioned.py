@@ -9,7 +9,8 @@ from mining import partitioned
 from mining.codebook import Codebook
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph, Neighbours, merge
-from mining.partitioned import CellRows, absorb, group_cells, key_graph
+from mining.partition_kernels import absorb
+from mining.partitioned import CellRows, group_cells, key_graph
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
