@@ -4,13 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
@@ -19,7 +17,7 @@ from encoder import Encoder
 from encoder.batch import Batch, DataShape
 from encoder.models import BagSettings
 from encoder.objectives.objective import Loss, Objective
-from mining.filters import PairFilter, TextPairs
+from mining.filters import TextPairs
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, evaluate
 from pipelines.evaluation.benchmark_files import DataFolder
 from pipelines.evaluation.sources import EncodedTexts, VectorSource
@@ -40,7 +38,7 @@ def example(title: str, **names: Any) -> dict[str, Any]:
 
 
 def test_the_filter_filters() -> None:
-    rule = example("filter", PairFilter=PairFilter, TextPairs=TextPairs, NDArray=NDArray, ClassVar=ClassVar, pc=pc)
+    rule = example("filter")
     pairs = TextPairs(
         pa.array(["Why?", "Why?", "So.", "So."]), pa.array(["为什么？", "Darum.", "Warum?", "Darum."]), "en", None
     )

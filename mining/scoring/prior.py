@@ -19,6 +19,7 @@ LEAST, MOST = -20.0, 20.0  # log ratios beyond these say nothing more
 BINS = 400
 _ROUNDS = 300
 _SMOOTH = 4.0  # bins: the standard deviation by which components are blurred
+_BELIEVED = 4.0  # pairs that are taken for known before any is seen, half of them right: one pair tells no shares
 _EMPTY = 1e-6  # density of a bin that no training pair was in
 
 
@@ -90,10 +91,13 @@ def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
 
     densities = components.densities
     shares = np.full(len(densities), 1 / len(densities))
-    counts = ratios.counts / max(ratios.counts.sum(), 1)
+    believed = np.full(len(densities), 0.5 / max(len(densities) - 1, 1))
+    believed[0] = 0.5
+    pairs = ratios.counts.sum()
+    counts = ratios.counts / max(pairs, 1)
     for _ in range(_ROUNDS if counts.any() else 0):
         parts = shares[:, None] * densities  # (components, BINS)
-        shares = parts / parts.sum(axis=0) @ counts
+        shares = (pairs * (parts / parts.sum(axis=0) @ counts) + _BELIEVED * believed) / (pairs + _BELIEVED)
     parts = shares[:, None] * densities
     # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
     chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x

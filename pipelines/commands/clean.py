@@ -172,13 +172,11 @@ def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
     for reason, (count, lines) in cleaned.reasons.items():
         first = ", ".join(map(str, lines))
         table.append((f"rejected: {reason.replace('_', ' ')}", f"{count:,} (line {first}{' ..' if count > 3 else ''})"))
-    return [
-        *table,
-        ("right, of those scored (estimate)", f"{cleaned.share:.1%}"),
-        ("least probability", f"{cleaned.point.probability:.3f}"),
-        ("estimated precision", f"{cleaned.point.precision:.4f}"),
-        *_checked(cleaned),
-    ]
+    table.append(("right, of those scored (estimate)", f"{cleaned.share:.1%}"))
+    if cleaned.kept:
+        table.append(("least probability", f"{cleaned.point.probability:.3f}"))
+        table.append(("estimated precision", f"{cleaned.point.precision:.4f}"))
+    return [*table, *_checked(cleaned)]
 
 
 def _checked(cleaned: Cleaned) -> list[tuple[str, str]]:

@@ -31,8 +31,8 @@ def command(
 
     from mining.locks import held_folder
     from pipelines.demo.demo_plan import FULL, QUICK
-    from pipelines.demo.walk import walk, write_demo_text
+    from pipelines.demo.walk import walk, write_text_alone
 
     plan, folder = QUICK if quick else FULL, out or Path("runs/demo-quick" if quick else "runs/demo")
     with held_folder(str(folder)):
-        (write_demo_text if text else walk)(plan, folder, Console())
+        (write_text_alone if text else walk)(plan, folder, Console())

@@ -52,7 +52,7 @@ def summary(result: JobResult) -> list[tuple[str, str]]:
         *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
-        *known_measures(measures),
+        *(known_measures(measures) if result.pairs.rows else ()),
     ]
 
 

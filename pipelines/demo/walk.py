@@ -84,6 +84,15 @@ def write_demo_text(plan: Plan, folder: Path, console: Console) -> list[DemoCorp
     return corpora
 
 
+def write_text_alone(plan: Plan, folder: Path, console: Console) -> None:
+    """`write_demo_text`, and what to do with it."""
+    write_demo_text(plan, folder, console)
+    sides = " ".join(
+        str(folder / "mine" / f"en-{plan.languages[0]}" / f"{lang}.txt") for lang in ("en", plan.languages[0])
+    )
+    console.print(f"next: twinlode mine {sides} -o pairs.tsv", soft_wrap=True, markup=False)
+
+
 def _mine_at_once(plan: Plan, place: Place, corpora: Sequence[DemoCorpora], console: Console) -> list[MineScore]:
     _heading(console, "2. Mine")
     console.print(

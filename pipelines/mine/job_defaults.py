@@ -29,6 +29,11 @@ def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[st
             raise InputError(f"{', '.join(inputs)}: there is no text in it")
         read["lang"] = require_language(sample, ", ".join(inputs))
         notes.append(f"{side} language: {read['lang']}, detected from the text")
+    languages = {_language(tree.get(side)) for side in SIDES}
+    if notes and len(languages) == 1:
+        notes.append(
+            f"both sides are {languages.pop()}: pairs will be of one language, and equal sentences are dropped"
+        )
     return notes
 
 

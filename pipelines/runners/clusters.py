@@ -76,7 +76,7 @@ class FlinkSettings(PortableSettings):
     name: Literal["flink"] = "flink"
     master: str = Field("localhost:8081", description="Address of its REST service.")
     version: Literal["1.19", "1.20", "2.0", "2.1", "2.2"] = Field(
-        "2.2", description="Of the cluster; Beam's job server is taken for it."
+        "1.19", description="Of the cluster; Beam's job server is taken for it."
     )
 
     def flags(self) -> list[str]:
