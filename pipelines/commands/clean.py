@@ -38,6 +38,8 @@ OPTIONS = {
     "seed_pairs": key("seed_pairs.path"),
     "explain": key("explain"),
 }
+FEW = "too few pairs were scored ({}) to estimate how many of them are right"
+_ENOUGH = 50
 UNNAMED = "without --src-lang and --tgt-lang no pair is dropped for its language, and words are cut as in English"
 
 
@@ -99,7 +101,7 @@ def command(
             about = [encoder_row(settings.encoder, known), *_summary(cleaned)]
             if hub is not None:
                 _write_hub(hub, cleaned, about)
-        say_notes([*warnings(settings.encoder, known), *([] if all(languages) else [UNNAMED])])
+        say_notes([*warnings(settings.encoder, known), *_doubts(cleaned, languages)])
         show("cleaned", [*about, (f"kept in {output.shown}", f"{cleaned.kept:,}")], error=output.is_standard)
 
 
@@ -165,6 +167,14 @@ def _write_hub(hub: HubFolder, cleaned: Cleaned, about: list[tuple[str, str]]) -
     from pipelines.clean.cleaned_files import kept_pairs
 
     hub.write(kept_pairs(read_scored(cleaned)), cleaned.kept, about)
+
+
+def _doubts(cleaned: Cleaned, languages: tuple[str | None, str | None]) -> list[str]:
+    from pipelines.clean.clean_stage import UNLIKELY
+
+    scored = cleaned.kept + cleaned.reasons.get(UNLIKELY, (0, []))[0]
+    few = [FEW.format(scored)] if scored < _ENOUGH else []
+    return few if all(languages) else [*few, UNNAMED]
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:

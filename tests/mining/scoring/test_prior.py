@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mining.scoring.prior import Components, Ratios, fit_mixture, threshold_for
+from mining.scoring.prior import BINS, Components, Ratios, fit_mixture, threshold_for
 
 _MEANS = np.array([5.0, 1.0, -8.0])  # log ratios of right pairs, of near misses, of unrelated sentences
 
@@ -52,3 +52,13 @@ def test_chances_never_fall_and_are_unknown_where_scores_are(components: Compone
 def test_nothing_to_judge_by(components: Components) -> None:
     mixture = fit_mixture(Ratios.of(np.empty(0)), components)
     assert threshold_for(Ratios.of(np.empty(0)), mixture, 0.95).precision == 1.0
+
+
+def test_one_pair_tells_no_shares() -> None:
+    densities = np.full((3, BINS), 1e-6)
+    densities[0, BINS // 2 :], densities[1:, : BINS // 2] = 1.0, 1.0
+    components = Components(densities / densities.sum(axis=1, keepdims=True))
+    for ratio, low, high in ((5.0, 0.5, 0.8), (-5.0, 0.2, 0.5)):
+        assert low < fit_mixture(Ratios.of(np.array([ratio])), components).share < high
+    many = Ratios.of(np.array([5.0] * 9000 + [-5.0] * 1000))
+    assert abs(fit_mixture(many, components).share - 0.9) < 1e-3

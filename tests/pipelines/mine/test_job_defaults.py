@@ -34,6 +34,12 @@ def test_languages_that_are_missing_are_detected(tmp_path: Path) -> None:
     assert fill_in_languages(tree) == []
 
 
+def test_the_same_language_twice_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(ENGLISH * 5)
+    tree = {side: {"inputs": [str(tmp_path / "a.txt")]} for side in ("source", "target")}
+    assert "both sides are en" in fill_in_languages(tree)[-1]
+
+
 def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mixed.txt").write_text(ENGLISH + GERMAN)
     with pytest.raises(InputError, match=r"mixed\.txt: its language cannot be told"):
