@@ -45,5 +45,5 @@ class AlignSettings(BaseModel):
     leftovers: Literal["drop", "mine"] = Field(
         default="drop", description="mine: sentences that alignment leaves over are mined, into the same pairs"
     )
-    device: Device = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
+    device: Device = Field(default="auto", description="device: auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads. Default: all cores")

@@ -28,7 +28,7 @@ class EmbedSettings(BaseModel):
     dtype: Literal["float32", "float16"] = Field(
         default="float32", description="type of stored vectors; float16 takes half the disk"
     )
-    device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
+    device: str = Field(default="auto", description="device: auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
     trust_remote_code: bool = Field(default=False, description="run Python code that comes with the encoder")

@@ -40,7 +40,7 @@ class GraphSettings(BaseModel):
     codebook: str | None = Field(
         default=None, description="partitioned: folder of a graph of the same encoder, to use its codebook again"
     )
-    device: str = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
+    device: str = Field(default="auto", description="device: auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     memory: MemorySize = Field(
         default=MEMORY,

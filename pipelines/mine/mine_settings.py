@@ -132,7 +132,7 @@ class PairSearchSettings(BaseModel):
     pairs: str = Field(default="pairs", description="folder of the pairs within the work folder")
     filters: FilterSettings = FilterSettings()
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
-    device: Device = Field(default="auto", description="auto, cpu, cuda, or cuda:1 and so on")
+    device: Device = Field(default="auto", description="device: auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(
         default=None, ge=1, description="CPU threads of each worker. Default: all cores; one on a cluster"
     )
