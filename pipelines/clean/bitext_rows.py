@@ -26,7 +26,9 @@ TEXTS = ("src_text", "tgt_text")  # what columns and fields are called where nob
 class BitextSettings(Settings):
     """Where the pairs are, and which columns hold them."""
 
-    path: str = Field(description="Pairs (--seed-pairs: known translations): a file, a URL, or the prefix of a Moses pair.")
+    path: str = Field(
+        description="Pairs (--seed-pairs: known translations): a file, a URL, or the prefix of a Moses pair."
+    )
     format: Format | None = Field(None, description="Its format; by extension when not given.")
     src_lang: str | None = Field(None, description="Language of the first side.")
     tgt_lang: str | None = Field(None, description="Language of the second side.")
