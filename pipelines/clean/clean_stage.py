@@ -128,9 +128,12 @@ def _score_here(settings: CleanSettings, chunks: ChunkFiles) -> None:
     Much of the work is Python's; the kernels of one chunk run beside it of another.
     """
     loaded = load_scorer(settings)
-    with ThreadPoolExecutor(core_count()) as pool:
+    pool = ThreadPoolExecutor(core_count())
+    try:
         for _ in pool.map(partial(_score_file, settings, loaded, threads=1), chunks):
             pass
+    finally:
+        pool.shutdown(cancel_futures=True)  # what is read far ahead of an error or Ctrl-C is not scored first
 
 
 def _classifier(settings: CleanSettings) -> PairClassifier:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +21,7 @@ from mining.filters import FilterSettings
 from mining.knn import knn_graph
 from mining.translation_units import iterate_units
 from mining.vectors import from_array
+from pipelines.clean import clean_stage
 from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_settings import CleanSettings
@@ -336,3 +340,25 @@ def test_the_noise_benchmark_tells_kinds_apart_by_every_score(scoring_encoder: P
         assert found[f"de-en {method} random rejected at 95% recall"] >= 50
         assert 0 <= found[f"mean of 2: {method} precision at 95% recall"] <= 100
     assert found["de-en classifier precision at 95% recall"] > 60
+
+
+def test_an_error_of_reading_does_not_wait_for_what_was_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    failed, scored = Event(), []
+
+    def chunks(bitext: object, rows: int) -> Iterator[pa.Table]:
+        yield from [pa.table({"line": [1]})] * 40
+        failed.set()
+        raise InputError("bitext.tsv, line 41: cut off")
+
+    def score(settings: object, loaded: object, number: int, threads: int) -> None:
+        failed.wait()
+        scored.append(number)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(clean_stage, "read_chunks", chunks)
+    monkeypatch.setattr(clean_stage, "load_scorer", lambda settings: None)
+    monkeypatch.setattr(clean_stage, "_score_file", score)
+    settings = CleanSettings(bitext=BitextSettings(path="bitext.tsv"), encoder="encoder", work=str(tmp_path))
+    with pytest.raises(InputError, match="line 41"):
+        clean_stage.clean(settings)
+    assert len(scored) < 40
