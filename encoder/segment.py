@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 
+from encoder.clitics import ARABIC, ArabicWords
 from encoder.known_words import Remembered, Segmenter
 from encoder.languages import canonical
 from encoder.moses import Moses
@@ -23,15 +24,21 @@ _LATIN_RUN = re.compile(r"[a-zA-Z0-9][-+#&._%]|[-+#&._%][-+#&._%a-zA-Z0-9]")
 
 
 def segment(
-    sentences: Sequence[str], lang: str | None, *, jumanpp: bool = False, simplified: bool = False
+    sentences: Sequence[str],
+    lang: str | None,
+    *,
+    jumanpp: bool = False,
+    simplified: bool = False,
+    clitics: bool = False,
 ) -> list[str]:
     """Each sentence as tokens joined by single spaces; but by `simplified`, nothing but white space is changed.
 
     Languages without rules of their own, and None, are segmented as English is. `jumanpp` has Japanese
     segmented by the Juman++ program (as in EMS) in place of MeCab. `simplified` has traditional Chinese written in
-    simplified characters first: the words that jieba knows, and one spelling for both.
+    simplified characters first: the words that jieba knows, and one spelling for both. `clitics` has them cut off
+    Arabic words.
     """
-    cut = by_word(lang, jumanpp=jumanpp, simplified=simplified)
+    cut = by_word(lang, jumanpp=jumanpp, simplified=simplified, clitics=clitics)
     if cut is None:
         return _jumanpp(sentences)
     known = _remembered(cut)
@@ -43,12 +50,14 @@ def segment(
         raise
 
 
-def by_word(lang: str | None, *, jumanpp: bool = False, simplified: bool = False) -> Segmenter | None:
+def by_word(
+    lang: str | None, *, jumanpp: bool = False, simplified: bool = False, clitics: bool = False
+) -> Segmenter | None:
     """The segmenter of a language; None for Juman++, which wants many sentences at a time."""
     code = canonical(lang) if lang is not None else "en"
     if code == "ja" and jumanpp:
         return None
-    return _segmenter(code, simplified and code in CHINESE)
+    return _segmenter(code, simplified and code in CHINESE, clitics and code in ARABIC)
 
 
 def libraries(lang: str | None) -> tuple[str, ...]:
@@ -62,12 +71,14 @@ def libraries(lang: str | None) -> tuple[str, ...]:
 
 
 @cache
-def _segmenter(code: str, simplified: bool) -> Segmenter:
+def _segmenter(code: str, simplified: bool, clitics: bool) -> Segmenter:
     """Made once for a canonical language code, and never pickled, so that each process makes its own."""
     if code in CHINESE:
         return _SimplifyingJieba() if simplified else _Jieba()
     if code == "ja":
         return _Mecab()
+    if clitics:
+        return ArabicWords(code)
     return Segmenter() if code in UNSEGMENTED else Moses(code)
 
 

@@ -26,13 +26,22 @@ class TextSettings(BaseModel):
     simplified_chinese: bool = Field(
         False, description="Write traditional Chinese, where `lang` says it is Chinese, in simplified characters."
     )
+    clitics: bool = Field(
+        False,
+        description="Cut conjunctions, article and pronouns off Arabic words, where `lang` says it is Arabic.",
+    )
     max_tokens: int = Field(120, ge=1, description="Longer sentences are cut.")
 
     @model_validator(mode="after")
-    def _segmenter_simplifies(self) -> TextSettings:
-        if self.simplified_chinese and not self.segment:
-            raise ValueError("simplified_chinese is a step of segmentation; switch on segment, or leave both off")
+    def _segmenter_does_them(self) -> TextSettings:
+        for step in ("simplified_chinese", "clitics"):
+            if getattr(self, step) and not self.segment:
+                raise ValueError(f"{step} is a step of segmentation; switch on segment, or leave both off")
         return self
+
+    def segmentation(self) -> dict[str, bool]:
+        """What `encoder.segment` takes."""
+        return {"jumanpp": self.jumanpp, "simplified": self.simplified_chinese, "clitics": self.clitics}
 
 
 def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) -> list[str]:
@@ -43,7 +52,7 @@ def prepare(sentences: Sequence[str], lang: str | None, settings: TextSettings) 
     if not settings.segment:
         return normalize(sentences, settings.normalize)
     cased = normalize(sentences, settings.normalize.model_copy(update={"lowercase": False}))
-    segmented = segment(cased, lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
+    segmented = segment(cased, lang, **settings.segmentation())
     return lowercase(segmented) if settings.normalize.lowercase else segmented
 
 
@@ -79,9 +88,7 @@ class TextEncoder:
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences, not one string; write [sentence]")
         settings = self.settings
-        cut = None
-        if settings.segment:
-            cut = by_word(lang, jumanpp=settings.jumanpp, simplified=settings.simplified_chinese)
+        cut = by_word(lang, **settings.segmentation()) if settings.segment else None
         try:
             steps = self._cased if normalized is None else self._cased.after(normalized)
             tokens = self._gather(normalize(sentences, steps), cut) if cut is not None else None

@@ -44,6 +44,26 @@ def test_other_languages_keep_their_characters() -> None:
         assert segment(["図書館の學習"], lang, simplified=True) == segment(["図書館の學習"], lang)
 
 
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("الكتاب", "ال كتاب"),
+        ("والكتاب", "و ال كتاب"),
+        ("فبالكتاب", "ف ب ال كتاب"),
+        ("للكتاب", "لل كتاب"),
+        ("كتابهم", "كتاب هم"),
+        ("وكتابها،", "و كتاب ها ،"),
+        ("الى", "الى"),  # what is left would be a letter
+        ("ولد", "ولد"),
+        ("os.path", "os.path"),
+    ],
+)
+def test_clitics_are_cut_off_arabic_words(word: str, expected: str) -> None:
+    assert segment([word], "ara", clitics=True) == [expected]
+    assert segment([word], "fa", clitics=True) == segment([word], "fa")
+    assert segment([word], "ar")[0].replace(" ", "") == expected.replace(" ", "")
+
+
 def test_segmenter_is_made_once() -> None:
     assert by_word("de") is by_word("deu", simplified=False)
 

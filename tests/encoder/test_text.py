@@ -36,6 +36,8 @@ def test_simplified_chinese_has_one_spelling(subword: Subword) -> None:
     assert _ids(TextEncoder(TextSettings(), subword), "圖書館") != _ids(TextEncoder(settings, subword), "圖書館")
     with pytest.raises(ValueError, match="switch on segment"):
         TextSettings(simplified_chinese=True, segment=False)
+    with pytest.raises(ValueError, match="clitics"):
+        TextSettings(clitics=True, segment=False)
 
 
 def test_prepare_lowers_after_it_segments() -> None:
@@ -85,7 +87,11 @@ steps = st.builds(
 
 
 encodings = st.builds(
-    TextSettings, normalize=steps, simplified_chinese=st.booleans(), max_tokens=st.sampled_from([1, 5, 120])
+    TextSettings,
+    normalize=steps,
+    simplified_chinese=st.booleans(),
+    clitics=st.booleans(),
+    max_tokens=st.sampled_from([1, 5, 120]),
 )
 
 
