@@ -246,8 +246,10 @@ def _read_start(settings: TrainSettings) -> Checkpoint | None:
     trusted = isinstance(settings.model, PretrainedSettings) and settings.model.trust_remote_code
     start = load_checkpoint(settings.start.encoder, trust_remote_code=trusted)
     text = None if isinstance(settings.model, PretrainedSettings) else settings.text
+    if not settings.start.weights and start.settings.text is not None:
+        return start  # its subwords, which cut any text
     same: list[tuple[str, object, object]] = [("text", start.settings.text, text)]
-    if settings.start.weights and not _grows(settings.model, start.settings.model):
+    if not _grows(settings.model, start.settings.model):
         same.append(("model", start.settings.model, settings.model))
     for name, theirs, ours in same:
         if theirs != ours:

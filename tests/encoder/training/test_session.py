@@ -277,7 +277,8 @@ def test_a_run_can_start_from_an_encoder(corpus: Path, tmp_path: Path) -> None:
     other.write_text("a ship\tun navire\nthe cat sees bread\tle chat voit du pain\n" * 40, encoding="utf-8")
     still = {"optimizer": {"lr": 1e-12, "weight_decay": 0}, "limits": {"steps": 1}}
     warm, _ = run(other, tmp_path / "warm", start={"encoder": str(first.folder)}, **still)
-    scratch, _ = run(other, tmp_path / "scratch", start={"encoder": str(first.folder), "weights": False}, **still)
+    subwords_only = {"encoder": str(first.folder), "weights": False}
+    scratch, _ = run(other, tmp_path / "scratch", start=subwords_only, text={"max_tokens": 9}, **still)
     weights = [load_file(trained.folder / "model.safetensors") for trained in (first, warm, scratch)]
     assert all(np.allclose(weights[0][name], weights[1][name], atol=1e-6) for name in weights[0])
     assert not np.allclose(weights[0]["tokens.weight"], weights[2]["tokens.weight"], atol=1e-3)
