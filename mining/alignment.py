@@ -59,7 +59,7 @@ def document_of(vectors: np.ndarray, texts: Sequence[str], words: WordVectors | 
     Of a bag encoder that is nearly the span's own vector; of others it measured within a point of F1 of it.
     """
     lengths = np.fromiter((len(text.encode()) for text in texts), np.float64, len(texts))
-    weighted = _unit(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None]
+    weighted = unit_rows(np.asarray(vectors, np.float32)) * (lengths**_LENGTH_POWER)[:, None]
     return Document(weighted, lengths, words, find_marks(texts))
 
 
@@ -87,7 +87,7 @@ def align_sentences(
     if not 2 <= beads < LARGEST_BEADS:
         raise InputError(f"a bead may have 2 to {LARGEST_BEADS - 1} sentences, not {beads}")
     if not source.sentences or not target.sentences:
-        return _deletions(source.sentences, target.sentences)
+        return deletions(source.sentences, target.sentences)
     task = alignment_task(source, target, beads=beads, model=model)
     lattice = search(task)
     found = trace(task.band, lattice.step, lattice.gap)
@@ -101,7 +101,7 @@ def alignment_task(
     source: Document, target: Document, *, beads: int = BEADS, model: BeadModel | None = None
 ) -> AlignmentTask:
     """All that decides an alignment of two documents that are not empty; `model` is the one that fits them."""
-    path = _coarse_path(_single(source), _single(target))
+    path = coarse_path(_single(source), _single(target))
     src, tgt = _sides(source, target, beads - 1, _length_ratio(source, target, path))
     band = band_around(path, source.sentences, target.sentences, -(-beads // 2) + 5)
     products = sentence_products(band, src.spans, tgt.spans, beads)
@@ -153,7 +153,7 @@ def gap_sums(gaps: np.ndarray, sizes: int) -> np.ndarray:
     return np.stack([edges[ends] - edges[np.maximum(ends - n, 0)] for n in range(sizes)])
 
 
-def _deletions(source: int, target: int) -> Alignment:
+def deletions(source: int, target: int) -> Alignment:
     rows = [(i, i + 1, 0, 0) for i in range(source)] + [(source, source, j, j + 1) for j in range(target)]
     count = len(rows)
     return Alignment(np.array(rows, np.int64).reshape(-1, 4), np.full(count, np.nan), np.ones(count))
@@ -237,18 +237,18 @@ def _mean_direction(spans: np.ndarray, norms: np.ndarray) -> np.ndarray:
 def _single(document: Document) -> np.ndarray:
     """Unit vectors (sentences, dim)."""
     vectors = document.vectors if document.vectors.ndim == 2 else document.vectors[0]
-    return _unit(np.asarray(vectors, np.float32))
+    return unit_rows(np.asarray(vectors, np.float32))
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
-def _coarse_path(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def coarse_path(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Positions (points, 2) of the best path of single sentences, found from coarse to fine."""
     if len(source) * len(target) <= _COARSE_CELLS or min(len(source), len(target)) < 4:
         return _path(source, target, full_band(len(source), len(target)))
-    coarse = _coarse_path(_halve(source), _halve(target))
+    coarse = coarse_path(_halve(source), _halve(target))
     ends = np.array([len(source), len(target)])
     path = np.minimum(2 * coarse, ends)
     path[-1] = ends
@@ -259,7 +259,7 @@ def _halve(vectors: np.ndarray) -> np.ndarray:
     """Each two neighbours added up; the mean, which all share, would hide what tells them apart."""
     added = vectors[0::2].copy()
     added[: len(vectors) // 2] += vectors[1::2]
-    return _unit(added - added.mean(0))
+    return unit_rows(added - added.mean(0))
 
 
 def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment import Alignment, Document
+from mining.alignment import Alignment
 from mining.knn import knn_graph
 from mining.margin import Margin, margin_scores
 from mining.vectors import from_array
 
 CANDIDATES = 16
 _NEIGHBOURS = 4
+_CELLS = 1 << 22  # cosines at a time
 _HALF_WAY, _STEEPNESS = 0.21, 40.0
 _SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
 
@@ -27,8 +28,8 @@ _SAME_KEY = 1.1  # documents whose names differ by the language alone score this
 class Collection(NamedTuple):
     """Documents of one language: document k has the sentences `starts[k]` to `starts[k + 1]`."""
 
-    vectors: np.ndarray  # (sentences, dim) float32, of length one
-    weights: np.ndarray  # (sentences,) float32
+    vectors: np.ndarray  # (sentences, dim), of any length; may be mapped
+    lengths: np.ndarray  # (sentences,) of the texts
     starts: np.ndarray  # (documents + 1,) int64
 
     @property
@@ -40,7 +41,7 @@ class Collection(NamedTuple):
 
     def part(self, document: int) -> DocumentPart:
         rows = self.rows(document)
-        return DocumentPart(self.vectors[rows], self.weights[rows])
+        return document_part(self.vectors[rows], self.lengths[rows])
 
 
 class DocumentPart(NamedTuple):
@@ -66,11 +67,6 @@ class Matches(NamedTuple):
     score: np.ndarray
     best_of_source: np.ndarray
     best_of_target: np.ndarray
-
-
-def collect(vectors: np.ndarray, lengths: np.ndarray, starts: np.ndarray) -> Collection:
-    """A collection of sentence vectors of any length."""
-    return Collection(*document_part(vectors, lengths), np.asarray(starts, np.int64))
 
 
 def document_part(vectors: np.ndarray, lengths: np.ndarray) -> DocumentPart:
@@ -113,14 +109,18 @@ def assign(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets
 
 def bimax(source: DocumentPart, target: DocumentPart) -> float:
     """Mean best cosine of the sentences of two documents; of the shorter one where it is less than two thirds."""
-    cosines = source.vectors @ target.vectors.T
-    if not cosines.size:
+    if not len(source.vectors) or not len(target.vectors):
         return 0.0
+    best = np.empty(len(source.vectors), np.float32), np.full(len(target.vectors), -np.inf, np.float32)
+    step = max(_CELLS // len(target.vectors), 1)
+    for start in range(0, len(source.vectors), step):
+        cosines = source.vectors[start : start + step] @ target.vectors.T
+        best[0][start : start + step] = cosines.max(1)
+        np.maximum(best[1], cosines.max(0), out=best[1])
     weights = source.weights, target.weights
     totals = [float(weight.sum()) for weight in weights]
     ways = [
-        float(best @ weight) / max(total, 1e-9)
-        for best, weight, total in zip((cosines.max(1), cosines.max(0)), weights, totals, strict=True)
+        float(nearest @ weight) / max(total, 1e-9) for nearest, weight, total in zip(best, weights, totals, strict=True)
     ]
     shorter = int(totals[1] < totals[0])
     share = min(totals) / max(max(totals), 1e-9)
@@ -128,14 +128,14 @@ def bimax(source: DocumentPart, target: DocumentPart) -> float:
     return float((1 - other) * ways[shorter] + other * ways[1 - shorter])
 
 
-def pair_confidence(alignment: Alignment, source: Document, target: Document) -> float:
+def pair_confidence(alignment: Alignment, source: np.ndarray, target: np.ndarray) -> float:
     """How likely two documents are translations, by their alignment alone: of the shorter one's text, the part that
     is aligned, each bead by its similarity and how sure it is. Strangers reach 0.15, counterparts 0.28 and more (the
-    development sets of `eval/documents`), so that half lies between.
+    development sets of `eval/documents`), so that half lies between. `source` and `target` are sentence lengths.
     """
     two = alignment.two_sided
-    side = int(target.lengths.sum() < source.lengths.sum())
-    lengths = (source, target)[side].lengths
+    side = int(target.sum() < source.sum())
+    lengths = (source, target)[side]
     if not two.any() or not lengths.sum():
         return 0.0
     edges = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -147,9 +147,8 @@ def pair_confidence(alignment: Alignment, source: Document, target: Document) ->
 
 def document_vectors(collection: Collection) -> np.ndarray:
     """(documents, dim): weighted sums of sentence vectors, less their mean, which tells no document from another."""
-    weighted = collection.vectors * collection.weights[:, None]
-    edges = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, 0, dtype=np.float64)])
-    sums = edges[collection.starts[1:]] - edges[collection.starts[:-1]]
+    parts = map(collection.part, range(collection.documents))  # one at a time: all may not fit in memory
+    sums = np.stack([part.weights @ part.vectors for part in parts])
     unit = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
     distinct = np.unique(np.round(unit, 4).astype(np.float32), axis=0)  # a document repeated is no more typical
     return (unit - distinct.mean(0) * (len(distinct) > 3)).astype(np.float32)

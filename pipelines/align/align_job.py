@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from encoder.inference import Encoder
-from mining.alignment import Alignment, align_sentences, document_of
+from mining.alignment import Alignment, Document, document_of
+from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import CorpusWords, of_document, project_words
-from mining.document_pairs import collect, match_documents, pair_confidence
+from mining.document_pairs import Collection, match_documents, pair_confidence
 from mining.threads import core_count
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.documents import Corpus, DocumentText, document_keys, read_corpus
 from pipelines.mine.word_texts import find_words
+
+_ENCODED = 1 << 16  # texts at a time
 
 
 class EmbeddedCorpus(NamedTuple):
@@ -97,42 +101,74 @@ def align_documents(settings: AlignSettings, report: Callable[[str], None] = lam
 
 
 def _embed(encoder: Encoder, corpus: Corpus) -> EmbeddedCorpus:
-    """Equal sentences are encoded once, and so are the words of all sentences."""
+    """The words of all sentences are encoded once."""
     words = find_words(corpus.texts, corpus.lang)
-    of_words = encoder.encode(words.vocabulary.to_pylist(), corpus.lang)
-    return EmbeddedCorpus(corpus, encoder.encode(corpus.texts, corpus.lang), CorpusWords(words, of_words))
+    of_words = _encoded(encoder, words.vocabulary.to_pylist(), corpus.lang)
+    return EmbeddedCorpus(corpus, _encoded(encoder, corpus.texts, corpus.lang), CorpusWords(words, of_words))
+
+
+def _encoded(encoder: Encoder, texts: Sequence[str], lang: str) -> np.ndarray:
+    """(texts, dim), mapped from a file that has no name and goes with the process; few are in memory at a time."""
+    if not texts:
+        return np.empty((0, encoder.dim), np.float32)
+    with tempfile.TemporaryFile() as stream:
+        for first in range(0, len(texts), _ENCODED):
+            stream.write(encoder.encode(texts[first : first + _ENCODED], lang).tobytes())
+        stream.flush()
+        # A plain view: slices of np.memmap itself are memmaps again, each at a cost.
+        return np.memmap(stream, np.float32, "r", shape=(len(texts), encoder.dim)).view(np.ndarray)
 
 
 def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: AlignSettings) -> AlignResult:
     """The same for corpora whose vectors are there already."""
-    source, target = first.corpus, second.corpus
-    vectors = first.vectors, second.vectors
     words: tuple[CorpusWords, CorpusWords] | None = None
     if first.words is not None and second.words is not None:
         words = project_words((first.words, second.words))
-    collections = []
-    for corpus, rows in zip((source, target), vectors, strict=True):
-        lengths = np.array([len(text.encode()) for text in corpus.texts], np.float64)
-        collections.append(collect(rows, lengths, corpus.starts))
+    sides = _Side.of(first, words and words[0]), _Side.of(second, words and words[1])
+    source, target = first.corpus, second.corpus
     if len(source.documents) == len(target.documents) == 1:
         couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
         best = np.zeros(1, np.int64), np.zeros(1, np.int64)
     else:
         keys = document_keys(source, target)
-        found = match_documents(collections[0], collections[1], keys, candidates=settings.candidates)
+        found = match_documents(sides[0].collection, sides[1].collection, keys, candidates=settings.candidates)
         couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
         best = found.best_of_source, found.best_of_target
 
     def align(couple: tuple[int, int]) -> DocumentPair:
         texts = source.documents[couple[0]], target.documents[couple[1]]
-        sides = []
-        for number, (place, document) in enumerate(zip(couple, texts, strict=True)):
-            rows = collections[number].rows(place)
-            own = None if words is None else of_document(words[number], rows.start, rows.stop)
-            sides.append(document_of(vectors[number][rows], document.texts, own))
-        alignment = align_sentences(sides[0], sides[1], beads=settings.beads)
-        return DocumentPair(*texts, pair_confidence(alignment, *sides), alignment)
+        documents = [side.document(place) for side, place in zip(sides, couple, strict=True)]
+        alignment = align_long(documents[0], documents[1], beads=settings.beads)
+        lengths = [side.lengths(place) for side, place in zip(sides, couple, strict=True)]
+        return DocumentPair(*texts, pair_confidence(alignment, lengths[0], lengths[1]), alignment)
 
     with ThreadPoolExecutor(settings.threads or core_count()) as pool:  # the kernels release the interpreter
         pairs = list(pool.map(align, couples))
     return JudgedPairs(source, target, couples, pairs, best).result(settings.confidence)
+
+
+class _Side(NamedTuple):
+    """The documents of one side, and where their sentences and words are."""
+
+    documents: list[DocumentText]
+    collection: Collection
+    words: CorpusWords | None
+
+    @classmethod
+    def of(cls, embedded: EmbeddedCorpus, words: CorpusWords | None) -> _Side:
+        corpus = embedded.corpus
+        lengths = np.array([len(text.encode()) for text in corpus.texts], np.float64)
+        return cls(corpus.documents, Collection(embedded.vectors, lengths, corpus.starts), words)
+
+    def lengths(self, place: int) -> np.ndarray:
+        return self.collection.lengths[self.collection.rows(place)]
+
+    def document(self, place: int) -> LongDocument:
+        rows = self.collection.rows(place)
+        vectors, texts = self.collection.vectors[rows], self.documents[place].texts
+
+        def part(start: int, stop: int) -> Document:
+            own = None if self.words is None else of_document(self.words, rows.start + start, rows.start + stop)
+            return document_of(vectors[start:stop], texts[start:stop], own)
+
+        return LongDocument(vectors, part)

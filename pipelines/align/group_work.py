@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from encoder.inference import Encoder
-from mining.alignment import Alignment, align_sentences, document_of
+from mining.alignment import Alignment, Document, document_of
+from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import WordProjection, word_vectors
 from mining.document_pairs import bimax, document_part, pair_confidence
 from mining.files import atomic_writer
@@ -67,12 +68,17 @@ class PairAligner:
 
     def align(self, source: WholeDocument, target: WholeDocument) -> tuple[Alignment, float]:
         """The alignment, and how likely the two are translations."""
-        sides = []
-        for whole, lang in zip((source, target), self._languages, strict=True):
-            words = find_words(whole.texts, lang)
-            sides.append(document_of(whole.vectors, whole.texts, word_vectors(words, self._words.of(words, lang))))
-        alignment = align_sentences(sides[0], sides[1], beads=self._beads)
-        return alignment, pair_confidence(alignment, *sides)
+        sides = [self._document(whole, lang) for whole, lang in zip((source, target), self._languages, strict=True)]
+        alignment = align_long(sides[0], sides[1], beads=self._beads)
+        return alignment, pair_confidence(alignment, letters(source.texts), letters(target.texts))
+
+    def _document(self, whole: WholeDocument, lang: str) -> LongDocument:
+        def part(start: int, stop: int) -> Document:
+            texts = whole.texts[start:stop]
+            words = find_words(texts, lang)
+            return document_of(whole.vectors[start:stop], texts, word_vectors(words, self._words.of(words, lang)))
+
+        return LongDocument(whole.vectors, part)
 
 
 def align_group(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -86,13 +87,14 @@ def command(
     check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
     folder = hub_folder(dataset, dataset_columns, languages)
     about = [encoder_row(settings.encoder, languages)]
-    result, batches, mined = _aligned_pairs(settings, work or f"{out}.work", runner, runner_set)
-    written = _write_pairs(out, batches, pair_format, languages)
+    result, mined = _aligned_pairs(settings, work or f"{out}.work", runner, runner_set)
+    summary = [*about, *_summary(result, sum(batch.num_rows for batch in mined))]
+    written = _write_pairs(out, _batches(result, mined), pair_format, languages)
     if folder is not None:
-        folder.write(batches, written, [*about, *_summary(result, mined)])
+        folder.write(_batches(result, mined), written, summary)
     outputs.write(result)
     say_notes(warnings(settings.encoder, languages))
-    show("aligned", [*about, *_summary(result, mined), (f"pairs in {out}", f"{written:,}")])
+    show("aligned", [*summary, (f"pairs in {out}", f"{written:,}")])
 
 
 def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> AlignSettings:
@@ -108,14 +110,18 @@ def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> A
 
 def _aligned_pairs(
     settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None
-) -> tuple[AlignResult, list[pa.Table], int]:
-    """The alignment, all pairs, and how many of them are mined; the work folder is held where it is used."""
+) -> tuple[AlignResult, list[pa.RecordBatch]]:
+    """The alignment, and pairs mined from what it leaves over; the work folder is held where it is used."""
     from mining.locks import held_folder
+    from pipelines.align.leftovers import mine_leftovers
 
     mines = settings.leftovers == "mine"
     with held_folder(work) if mines or runner else nullcontext():
         result = _aligned(settings, work, runner, overrides)
-        return result, *_all_pairs(result, settings, work if mines else None)
+        if not mines:
+            return result, []
+        console_report("mine leftovers")
+        return result, mine_leftovers(settings, result, work)
 
 
 def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None) -> AlignResult:
@@ -158,20 +164,17 @@ class AlignOutputs(NamedTuple):
             write_page(self.report, result)
 
 
-def _all_pairs(result: AlignResult, settings: AlignSettings, work: str | None) -> tuple[list[pa.Table], int]:
-    """Aligned pairs, and those mined from what is left over where there is a folder for that; how many these are."""
-    from pipelines.align.leftovers import mine_leftovers
+def _batches(result: AlignResult, mined: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """All pairs, made as they are read."""
     from pipelines.align.outputs import pair_rows
 
-    aligned = list(pair_rows(result))
-    if work is None:
-        return aligned, 0
-    console_report("mine leftovers")
-    more = mine_leftovers(settings, result, work)
-    return aligned + more, sum(batch.num_rows for batch in more)
+    yield from pair_rows(result)
+    yield from mined
 
 
-def _write_pairs(out: str, batches: list[pa.Table], pair_format: str | None, languages: tuple[str, str]) -> int:
+def _write_pairs(
+    out: str, batches: Iterator[pa.RecordBatch], pair_format: str | None, languages: tuple[str, str]
+) -> int:
     from mining.pair_formats import write_pairs
     from pipelines.mine.pair_export import check_target
 

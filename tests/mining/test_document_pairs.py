@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from mining import document_pairs
 from mining.alignment import align_sentences
 from mining.document_pairs import (
     Collection,
     assign,
     bimax,
-    collect,
     match_documents,
     pair_confidence,
     voted_candidates,
@@ -33,7 +34,7 @@ def collections(sizes: list[int], extra: int = 0, seed: int = 0, noise: float = 
         documents += [rng.normal(size=(12, DIM)) for _ in range(extra)]
         starts = np.concatenate([[0], np.cumsum([len(x) for x in documents])])
         rows = np.concatenate(documents).astype(np.float32)
-        sides.append(collect(rows, np.full(len(rows), 50.0), starts))
+        sides.append(Collection(rows, np.full(len(rows), 50.0), starts))
     return sides[0], sides[1]
 
 
@@ -50,7 +51,7 @@ def test_a_document_cut_to_half_is_found() -> None:
     source, target = collections([16] * 8, extra=4)
     half = np.concatenate([np.arange(8), np.arange(16, len(target.vectors))])
     starts = np.concatenate([[0], target.starts[1:] - 8])
-    cut = Collection(target.vectors[half], target.weights[half], starts)
+    cut = Collection(target.vectors[half], target.lengths[half], starts)
     found = match_documents(source, cut)
     assert (0, 0) in zip(found.source[:8].tolist(), found.target[:8].tolist(), strict=True)
 
@@ -60,7 +61,7 @@ def test_a_document_repeated_many_times_is_paired_once() -> None:
     copies = np.tile(target.vectors[:10], (100, 1))
     vectors = np.concatenate([copies, target.vectors[10:]])
     starts = np.concatenate([np.arange(0, 1001, 10), [1012, 1021]])
-    many = collect(vectors, np.full(len(vectors), 50.0), starts)
+    many = Collection(vectors, np.full(len(vectors), 50.0), starts)
     found = match_documents(source, many)
     partners = dict(zip(found.source.tolist(), found.target.tolist(), strict=True))
     assert partners[0] < 100
@@ -70,14 +71,14 @@ def test_a_document_repeated_many_times_is_paired_once() -> None:
 
 def test_names_that_differ_by_the_language_decide_between_equals() -> None:
     source, target = collections([10, 10])
-    twins = collect(np.tile(target.vectors[:10], (2, 1)), np.full(20, 50.0), np.array([0, 10, 20]))
+    twins = Collection(np.tile(target.vectors[:10], (2, 1)), np.full(20, 50.0), np.array([0, 10, 20]))
     found = match_documents(source, twins, (["a/*", "b/*"], ["x/*", "a/*"]))
     assert dict(zip(found.source.tolist(), found.target.tolist(), strict=True))[0] == 1
 
 
 def test_no_documents_and_empty_documents() -> None:
     source, _ = collections([5, 6])
-    nothing = collect(np.empty((0, DIM)), np.empty(0), np.array([0, 0]))
+    nothing = Collection(np.empty((0, DIM)), np.empty(0), np.array([0, 0]))
     found = match_documents(source, nothing)
     assert not len(found.source)
     assert found.best_of_source.tolist() == [-1, -1]
@@ -87,10 +88,21 @@ def test_confidence_tells_translations_from_strangers_and_keeps_to_the_shorter()
     source, target, _ = make_pair([(1, 1)] * 40)
     stranger = make_pair([(1, 1)] * 40, seed=5)[1]
     half = type(target)(target.vectors[:20], target.lengths[:20])
-    scores = [pair_confidence(align_sentences(source, other), source, other) for other in (target, half, stranger)]
+    scores = [
+        pair_confidence(align_sentences(source, other), source.lengths, other.lengths)
+        for other in (target, half, stranger)
+    ]
     assert scores[0] > 0.95
     assert scores[1] > 0.9
     assert scores[2] < 0.1
+
+
+def test_bimax_of_long_documents_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = (side.part(0) for side in collections([50]))
+    cosines = source.vectors @ target.vectors.T
+    whole = (cosines.max(1).mean() + cosines.max(0).mean()) / 2  # both are of one length, and all weights the same
+    monkeypatch.setattr(document_pairs, "_CELLS", 7 * 50)
+    assert np.isclose(bimax(source, target), whole)
 
 
 def test_candidates_by_votes_of_sentences() -> None:
