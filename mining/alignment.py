@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment_band import Band, band_around, full_band, sentence_products
-from mining.alignment_lattice import AlignmentTask, BeadWeights, DocumentSpans, judge, remaining, search, trace
+from mining.alignment_band import band_around, sentence_products
+from mining.alignment_lattice import AlignmentTask, DocumentSpans, judge, remaining, search, trace
 from mining.alignment_marks import find_marks
+from mining.alignment_path import coarse_path, unit_rows
 from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights
 from mining.alignment_words import Located, located, with_words, word_weights
 from mining.errors import InputError
@@ -24,10 +25,7 @@ from mining.scoring.maxsim import WordVectors
 
 BEADS = 8  # n + m of a bead is at most this
 LARGEST_BEADS = 16  # a step is stored in a byte
-_COARSE_CELLS = 300 * 300
-_COARSE_WIDTH = 10
 _SAMPLE = 1000
-_DELETION_QUANTILE = 0.2
 _LENGTH_POWER = 0.7  # of 0.5, 0.7 and 1 the best on the development article
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
@@ -238,54 +236,3 @@ def _single(document: Document) -> np.ndarray:
     """Unit vectors (sentences, dim)."""
     vectors = document.vectors if document.vectors.ndim == 2 else document.vectors[0]
     return unit_rows(np.asarray(vectors, np.float32))
-
-
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-
-
-def coarse_path(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Positions (points, 2) of the best path of single sentences, found from coarse to fine."""
-    if len(source) * len(target) <= _COARSE_CELLS or min(len(source), len(target)) < 4:
-        return _path(source, target, full_band(len(source), len(target)))
-    coarse = coarse_path(_halve(source), _halve(target))
-    ends = np.array([len(source), len(target)])
-    path = np.minimum(2 * coarse, ends)
-    path[-1] = ends
-    return _path(source, target, band_around(path, len(source), len(target), _COARSE_WIDTH))
-
-
-def _halve(vectors: np.ndarray) -> np.ndarray:
-    """Each two neighbours added up; the mean, which all share, would hide what tells them apart."""
-    added = vectors[0::2].copy()
-    added[: len(vectors) // 2] += vectors[1::2]
-    return unit_rows(added - added.mean(0))
-
-
-def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
-    """The best path of 1-1, 1-0 and 0-1 beads."""
-    sides = _sides(_flat(source), _flat(target), 1)
-    products = sentence_products(band, sides[0].spans, sides[1].spans, 2)
-    deletion = -_deletion_cost(*sides)
-    weights = BeadWeights(np.ones((3, 3)), np.zeros((3, 3)), 0.0, 0.0, 0.0, 0.0, 0.0, deletion, deletion, 2)
-    lattice = search(AlignmentTask(band, products, *sides, weights))
-    beads = trace(band, lattice.step, lattice.gap)
-    return np.concatenate([[(0, 0)], beads[:, [1, 3]]])
-
-
-def _flat(vectors: np.ndarray) -> Document:
-    return Document(vectors, np.ones(len(vectors)))
-
-
-def _deletion_cost(src: DocumentSpans, tgt: DocumentSpans) -> float:
-    """A quantile of the distance of random sentences; half of it, since two deletions stand against one match."""
-    rng = np.random.default_rng(0)
-    few = int(_SAMPLE**0.5) * 5
-    i, j = (
-        np.arange(side.norms.shape[1]) if side.norms.shape[1] <= few else rng.integers(0, side.norms.shape[1], few)
-        for side in (src, tgt)
-    )
-    products = src.spans[0, i] @ tgt.spans[0, j].T
-    cosines = products / np.maximum(np.outer(src.norms[0, i], tgt.norms[0, j]), 1e-12)
-    distances = 2 * (1 - cosines) / (1e-6 + np.add.outer(src.unlike[0, i], tgt.unlike[0, j]))
-    return float(np.quantile(distances, _DELETION_QUANTILE)) / 2

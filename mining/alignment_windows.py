@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.alignment import BEADS, Alignment, Document, align_sentences, coarse_path, deletions, unit_rows
+from mining.alignment import BEADS, Alignment, Document, align_sentences, deletions
+from mining.alignment_path import coarse_path, unit_rows
 
 WINDOW = 1 << 16  # sentences of both sides together that are aligned at once
 _UNIT = 64  # sentences whose sum is a step of the coarse path
