@@ -8,7 +8,7 @@ that neither training nor assignment grows with the square of the corpus.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -25,8 +25,8 @@ from mining.threads import Threads
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
-ALL_CELLS = 1 << 15  # up to here every centroid is compared with every vector
-_BLOCK_ROWS = 256  # whose products stay in the cache
+ALL_CELLS = 1 << 17  # up to here comparing every vector with every centroid is faster than HNSW
+_BLOCK_ROWS, _BLOCK_CELLS = 256, 1024  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _LINKS = 32  # of each centroid in the HNSW graph
 _LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
@@ -53,21 +53,31 @@ class Codebook:
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _BLOCK_ROWS):
                 part = slice(first, min(first + _BLOCK_ROWS, stop))
-                _best_of(products(rows[part])[:, : len(self)], best[part])
+                top = np.empty((part.stop - first, count), np.float64)
+                for tile, scores in enumerate(products(rows[part])):
+                    cell = tile * _BLOCK_CELLS
+                    _best_of(scores[:, : len(self) - cell], cell, top, best[part])
 
         pool.multiply_over_rows(len(rows), work)
         return best
 
     @cached_property
-    def _products(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Products with all centroids, up to a factor for each row; further columns mean nothing."""
+    def _products(self) -> Callable[[np.ndarray], Iterator[np.ndarray]]:
+        """Products with `_BLOCK_CELLS` centroids after another, up to a factor for each row; further columns mean
+        nothing."""
         if not multiplies_bytes(self.centroids.shape[1]):
-            transposed = torch.from_numpy(self.centroids).T
-            return lambda rows: torch.mm(torch.from_numpy(rows), transposed).numpy()
+            tiles = torch.from_numpy(self.centroids).T.split(_BLOCK_CELLS, 1)
+            return lambda rows: (torch.mm(torch.from_numpy(rows), tile).numpy() for tile in tiles)
         step = np.float32(127) / np.abs(self.centroids).max()  # one scale for all: their products are compared
         codes = torch.from_numpy(np.rint(self.centroids * step).astype(np.int8))
-        whole = F.pad(codes, (0, 0, 0, -len(codes) % _TILE)).T.contiguous()
-        return lambda rows: torch._int_mm(_row_codes(rows), whole).numpy()
+        padded = F.pad(codes, (0, 0, 0, -len(codes) % _TILE))
+        coded = [tile.T.contiguous() for tile in padded.split(_BLOCK_CELLS)]
+
+        def multiply(rows: np.ndarray) -> Iterator[np.ndarray]:
+            codes = _row_codes(rows)
+            return (torch._int_mm(codes, tile).numpy() for tile in coded)
+
+        return multiply
 
     @cached_property
     def _links(self) -> Any:
@@ -116,29 +126,31 @@ def _row_codes(rows: np.ndarray) -> torch.Tensor:
 
 
 @nb.njit(nogil=True, cache=True)
-def _best_of(scores: np.ndarray, best: np.ndarray) -> None:
-    """The columns of the highest scores of each row, best first; the lowest column wins a tie."""
+def _best_of(scores: np.ndarray, first: int, top: np.ndarray, best: np.ndarray) -> None:
+    """Enter the columns of scores, numbered from `first`, into the best of each row; the lowest wins a tie.
+
+    `top` holds their scores, and before the first columns nothing.
+    """
     count = best.shape[1]
-    top = np.empty(count, scores.dtype)
     for i in range(scores.shape[0]):
-        filled = 0
+        filled = min(first, count)
         for start in range(0, scores.shape[1], 64):
             values = scores[i, start : start + 64]
             hits = count if filled < count else 0
             if filled == count:
-                cutoff = top[count - 1]
+                cutoff = top[i, count - 1]
                 for j in range(values.shape[0]):
                     hits += values[j] > cutoff
             if hits == 0:
                 continue
             for j in range(values.shape[0]):
-                if filled == count and not values[j] > top[count - 1]:
+                if filled == count and not values[j] > top[i, count - 1]:
                     continue
                 slot = min(filled, count - 1)
-                while slot > 0 and top[slot - 1] < values[j]:
-                    top[slot] = top[slot - 1]
+                while slot > 0 and top[i, slot - 1] < values[j]:
+                    top[i, slot] = top[i, slot - 1]
                     best[i, slot] = best[i, slot - 1]
                     slot -= 1
-                top[slot] = values[j]
-                best[i, slot] = start + j
+                top[i, slot] = values[j]
+                best[i, slot] = first + start + j
                 filled = min(filled + 1, count)

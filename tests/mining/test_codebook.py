@@ -18,8 +18,10 @@ def test_cells_hold_so_many_rows_of_the_mean_side(rows: tuple[int, int], cells: 
     assert cell_count(*rows) == cells
 
 
+@pytest.mark.parametrize("tile", [64, 1024])
 @pytest.mark.parametrize("int8", [False, True])
-def test_nearest_cells_are_those_of_a_full_comparison(int8: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearest_cells_are_those_of_a_full_comparison(int8: bool, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK_CELLS", tile)
     monkeypatch.setattr(module, "int8_is_fast", lambda: int8)
     book, rows = Codebook(unit(200)), unit(500, seed=1)
     with thread_pool(2) as pool:
