@@ -26,7 +26,7 @@ ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
 ALL_CELLS = 1 << 17  # up to here comparing every vector with every centroid is faster than HNSW
-_BLOCK_ROWS, _BLOCK_CELLS = 256, 1024  # whose products stay in the cache
+_BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _LINKS = 32  # of each centroid in the HNSW graph
 _LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
@@ -53,9 +53,10 @@ class Codebook:
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _BLOCK_ROWS):
                 part = slice(first, min(first + _BLOCK_ROWS, stop))
-                top = np.empty((part.stop - first, count), np.float64)
                 for tile, scores in enumerate(products(rows[part])):
                     cell = tile * _BLOCK_CELLS
+                    if not tile:
+                        top = np.empty((part.stop - first, count), scores.dtype)
                     _best_of(scores[:, : len(self) - cell], cell, top, best[part])
 
         pool.multiply_over_rows(len(rows), work)

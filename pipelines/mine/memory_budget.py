@@ -9,9 +9,9 @@ from mining.knn import plan_cells
 from mining.threads import core_count
 from pipelines.datasets.manifest import Dataset
 
-_EDGE_BYTES = 200  # of sorting a band of edges: measured at 20 million, and twice that for safety
-_SCORE_BYTES = 75  # of each different score when a threshold is chosen
-_MOST_SCORES = 1 << 24  # float32 numbers from 0.5 to 2
+EDGE_BYTES = 200  # of sorting a band of edges: measured at 20 million, and twice that for safety
+SCORE_BYTES = 75  # of each different score when a threshold is chosen
+MOST_SCORES = 1 << 24  # float32 numbers from 0.5 to 2
 
 
 class MemoryShares(NamedTuple):
@@ -23,7 +23,7 @@ class MemoryShares(NamedTuple):
 
 
 def memory_shares(budget: int) -> MemoryShares:
-    return MemoryShares(max(budget // 8 >> 20, 1), budget // _EDGE_BYTES, budget // 4)
+    return MemoryShares(max(budget // 8 >> 20, 1), budget // EDGE_BYTES, budget // 4)
 
 
 def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Dataset, threads: int | None = None) -> None:
@@ -35,7 +35,7 @@ def require_memory(budget: int, k: int, dim: int, source: Dataset, target: Datas
 
 def require_pair_memory(budget: int, source: int, target: int) -> None:
     """Refuse to choose the threshold of more pairs of this many sentences than fit."""
-    needed = min(source, target, _MOST_SCORES) * _SCORE_BYTES
+    needed = min(source, target, MOST_SCORES) * SCORE_BYTES
     if needed > budget:
         raise InputError(
             f"--memory {_mb(budget)}: the scores of the pairs of {source:,} and {target:,} sentences take up to "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.console import Console
@@ -14,12 +15,12 @@ from pipelines.datasets.manifest import MANIFEST, join, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.planning.cost_model import CostPlan, predict
 from pipelines.planning.plan_settings import PlanSettings
-from pipelines.planning.sample_runs import Calibrated, calibrate_machine, first_lines, made_up_lines
+from pipelines.planning.sample_runs import Calibrated, calibrate_machine, made_up_lines, sampled_lines
 from pipelines.runners.console_table import show_table
 
 
 class PlannedSide(NamedTuple):
-    """The lines of one side: how many, and the first of them; no language where these are made up."""
+    """The lines of one side: how many, and some of them; no language where these are made up."""
 
     lines: int
     sample: list[str]
@@ -38,7 +39,12 @@ class Bill(NamedTuple):
 
 def make_bill(source: str, target: str, settings: PlanSettings) -> Bill:
     """Calibrate this machine on the text, and predict the mine of all of it."""
-    sides = [planned_side(given, settings.sample, number) for number, given in enumerate((source, target))]
+    return bill_of(
+        [planned_side(given, settings.sample, number) for number, given in enumerate((source, target))], settings
+    )
+
+
+def bill_of(sides: Sequence[PlannedSide], settings: PlanSettings) -> Bill:
     found = calibrate_machine(settings, [side.sample for side in sides], [side.lang for side in sides])
     free = float(shutil.disk_usage(".").free)
     return Bill(predict((sides[0].lines, sides[1].lines), found, settings, free), found)
@@ -59,26 +65,14 @@ def planned_side(given: str, sample: int, seed: int) -> PlannedSide:
             if len(texts) >= sample:
                 break
         return PlannedSide(dataset.rows, texts, _language(texts, given))
-    urls = expand([given])
-    texts = first_lines(urls, sample)
+    lines, texts = sampled_lines(expand([given]), sample)
     if not texts:
         raise InputError(f"{given}: there is no text in it")
-    return PlannedSide(_count_lines(urls), texts, _language(texts, given))
+    return PlannedSide(lines, texts, _language(texts, given))
 
 
 def _language(texts: list[str], name: str) -> str:
     return require_language(texts[:500], name)
-
-
-def _count_lines(urls: list[str]) -> int:
-    from mining.files import open_decompressed
-
-    count = 0
-    for url in urls:
-        with open_decompressed(url) as stream:
-            while chunk := stream.read(1 << 22):
-                count += chunk.count(b"\n")
-    return max(count, 1)
 
 
 def show_bill(bill: Bill, settings: PlanSettings) -> None:

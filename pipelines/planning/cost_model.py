@@ -1,27 +1,31 @@
 """What a mine of this many lines takes, stage by stage, from what small ones took.
 
-Prepare, embed and mine grow as their rows and shards. The exact graph grows as the product of its sides, a partitioned
-one as its rows: comparisons inside of cells, and with the centroids that rows are assigned to.
+Prepare, embed and mine grow as their rows and shards, which small mines tell apart. The exact graph grows as the
+product of its sides, a partitioned one as its rows: comparisons inside of cells, and with the centroids that rows are
+assigned to.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mining.approximate import EXACT_LIMIT
 from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count
+from mining.partitioned import KEY_BYTES
 from pipelines.graph.recall_sample import MOST_SAMPLE
-from pipelines.mine.memory_budget import memory_shares
+from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
 from pipelines.planning.plan_settings import PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated
+from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
+from pipelines.prepare.duplicates import BYTES_PER_ROW
 
 _CELL_COMPARISONS = 190  # of each row, times the square of its copies: docs/results.md, Partitioned search
 _KEYS_A_ROW = 0.58  # keys that a row is sent to, for each copy: cells near each other share keys
-_LINKED = 6.0  # times the work of comparing with 8,192 centroids: finding the nearest of any number through HNSW
-_SHUFFLED_HASH = 14.0  # bytes of a sentence's hash and row, and of its row again where it is a duplicate
-_SHUFFLED_EDGE = 27.0  # bytes, with its share of what surrounds it
+_LINKED = 2.0  # times the work of comparing with `ALL_CELLS` centroids: finding the nearest of more through HNSW
+_TRUTH_ROWS = 1000  # whose true neighbours are searched
+_EMBED_COPIES = 7  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
 _GB = 1e9
 
@@ -93,60 +97,85 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
 
 
 def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings: PlanSettings) -> StageCost:
-    """Seconds and bytes by row, files by shard: the larger of the two runs has four times both."""
-    small, large = found.small, found.large
-    more_rows, more_shards = large.rows - small.rows, 2 * (large.shards - small.shards)
+    """What grows by row and by shard."""
+    small, wide, large = (run.stages[stage] for run in (found.small, found.wide, found.large))
 
-    def grown(low: float, high: float, more: float, measure: float, amount: float) -> float:
-        rate = max(high - low, 0.0) / max(more, 1)
-        return max(high + rate * (amount - measure), 0.0)
+    def grown(quantity: Callable[[MeasuredRun], float]) -> float:
+        of_row = max(quantity(wide) - quantity(small), 0.0) / max(found.wide.rows - found.small.rows, 1)
+        of_shard = max(quantity(large) - quantity(wide), 0.0) / max(2 * (found.large.shards - found.wide.shards), 1)
+        start = quantity(wide) - of_row * found.wide.rows - of_shard * 2 * found.wide.shards
+        return max(start, 0.0) + of_row * rows + of_shard * shards
 
-    before, after = small.stages[stage], large.stages[stage]
-    seconds = grown(before.seconds, after.seconds, more_rows, large.rows, rows)
-    if stage == "graph":  # its own model adds the comparisons
-        seconds = 0.0
-    read, written = (
-        grown(getattr(before.files, name), getattr(after.files, name), more_rows, large.rows, rows)
-        for name in ("read", "written")
+    loading = max(found.warm.stages[stage].seconds - small.seconds, 0.0)
+    return StageCost(
+        stage,
+        core_hours=(loading + grown(lambda run: run.seconds)) / 3600,
+        read=grown(lambda run: run.files.read),
+        written=grown(lambda run: run.files.written),
+        shuffled=grown(lambda run: run.files.shuffled),
+        objects=grown(lambda run: run.files.opens),
+        parallel=int(shards),
+        memory=large.memory + _memory(stage, rows, found.dim, settings),
     )
-    opened = grown(before.files.opens, after.files.opens, more_shards, 2 * large.shards, shards)
-    memory = {"prepare": memory_shares(settings.memory).duplicates_mb << 20, "embed": 1 << 30, "graph": settings.memory}
-    edges = min(rows, memory_shares(settings.memory).edges) * 200 + rows / 4 + min(rows / 2, 1 << 24) * 75
-    sent = {"prepare": rows * _SHUFFLED_HASH, "mine": rows * _SHUFFLED_EDGE + rows / 2 * 2 * found.line_bytes}
-    hours = seconds / 3600
-    return StageCost(stage, hours, read, written, sent.get(stage, 0.0), opened, int(shards), memory.get(stage, edges))
+
+
+def _memory(stage: str, rows: float, dim: int, settings: PlanSettings) -> float:
+    """What a worker has besides what it had of the sample."""
+    shares = memory_shares(settings.memory)
+    match stage:
+        case "prepare":
+            return min(rows / 2 * BYTES_PER_ROW, shares.duplicates_mb << 20)
+        case "embed":
+            return min(rows / 2, settings.rows_per_shard) * 4 * dim * _EMBED_COPIES
+        case "mine":
+            return min(rows, shares.edges) * EDGE_BYTES + rows / 4 + min(rows / 2, MOST_SCORES) * SCORE_BYTES
+    return 0.0
 
 
 def _graph(
     stage: StageCost, sides: tuple[float, float], search: str, found: Calibrated, settings: PlanSettings
 ) -> StageCost:
     vectors = sum(sides) * (4 * found.dim + 8)
+    loading = max(found.warm.stages["graph"].seconds - found.small.stages["graph"].seconds, 0.0)
     if search == "exact":
         comparisons = sides[0] * sides[1]
         panel = min(settings.memory / 4 / (24 * settings.k), (5e13 / found.dim) ** 0.5)
         rows, columns = (max(1.0, -(-side // max(panel, settings.rows_per_shard))) for side in sides)
-        lists = 12 * settings.k * (sides[0] * columns + sides[1] * rows)
+        more = sides[0] * (columns - 1) + sides[1] * (rows - 1)  # rows that further panels read again
+        lists = 12 * settings.k * more
         return stage._replace(
-            core_hours=comparisons / found.kernels.exact / 3600,
-            read=found.dim * 4 * (sides[0] * columns + sides[1] * rows) + lists,
-            written=lists + sum(sides) * 9 * settings.k,
-            objects=stage.objects + 2 * rows * columns,
+            core_hours=(loading + exact_seconds(sides, found)) / 3600,
+            read=stage.read + 4 * found.dim * more + lists,
+            written=stage.written + lists,
+            objects=stage.objects + 2 * (rows * columns - 1),
             parallel=max(1, int(comparisons / 1e9)),  # the threads of a worker share a panel
+            memory=stage.memory + 24 * settings.k * sum(min(side, panel) for side in sides),
         )
     rows, cells = sum(sides), cell_count(int(sides[0]), int(sides[1]))
     inside = sides[0] * _CELL_COMPARISONS * settings.copies**2 * _growth(sides)
-    assigned = (rows + ITERATIONS * min(SAMPLE_A_CELL * cells, MOST_SAMPLE)) * _centroid_work(cells)
-    truth = 1000 * rows
-    seconds = inside / found.kernels.cells + assigned / found.kernels.centroids + truth / found.kernels.exact
+    sample = min(SAMPLE_A_CELL * cells, MOST_SAMPLE)
+    assigned = (rows + ITERATIONS * sample) * _centroid_work(cells)
+    truth = exact_seconds((_TRUTH_ROWS, rows), found)
+    seconds = loading + inside / found.kernels.cells + assigned / found.kernels.centroids + truth
     sent = vectors * _KEYS_A_ROW * settings.copies
+    lists = rows * (12 * settings.k + 16 * settings.copies + 24)
     return stage._replace(
         core_hours=seconds / 3600,
-        read=3 * vectors,
+        read=stage.read + 3 * vectors,
         written=rows * (4 * settings.copies + 9 * settings.k),
         shuffled=sent + rows * 12 * settings.k * _KEYS_A_ROW * settings.copies,
-        parallel=max(1, int(sent / (256 << 20))),
-        memory=max(4 * (256 << 20), 8 * found.dim * cells),
+        parallel=max(1, int(sent / KEY_BYTES)),
+        memory=stage.memory + lists + min(4 * KEY_BYTES, sent) + 8 * found.dim * cells + 4 * found.dim * sample,
     )
+
+
+def exact_seconds(sides: tuple[float, float], found: Calibrated) -> float:
+    """Of one core: so much a comparison and so much a row, by two graphs of which one has more columns a row."""
+    runs = [(run.rows / 2, run.stages["graph"].seconds) for run in (found.small, found.wide)]
+    (few, first), (many, second) = runs
+    of_comparison = max(second - first * many / few, 0.0) / (many**2 - few * many)
+    of_row = max(first - of_comparison * few**2, 0.0) / (2 * few)
+    return of_comparison * sides[0] * sides[1] + of_row * sum(sides)
 
 
 def _growth(sides: tuple[float, float]) -> float:
@@ -179,7 +208,8 @@ def _limits(
         sample = 4 * found.dim * min(SAMPLE_A_CELL * cell_count(int(sides[0]), int(sides[1])), MOST_SAMPLE)
         limits.append(Limit("memory for the codebook's sample", sample, settings.memory, "raise --memory or reuse one"))
     limits.append(Limit("sentences that are scored again", rows, MOST_ROWS, "larger graphs keep their margins"))
-    limits.append(Limit("memory of matching", stages[3].memory, settings.memory, "raise --memory"))
+    matching = _memory("mine", rows, found.dim, settings)
+    limits.append(Limit("memory of matching", matching, settings.memory, "raise --memory"))
     one_worker = rows * _SECONDS_AN_EDGE / 3600
     limits.append(Limit("hours of the one worker that matches", one_worker, 24.0, "mine the corpora in parts"))
     return limits

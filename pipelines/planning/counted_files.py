@@ -7,16 +7,19 @@ from typing import Any, ClassVar, NamedTuple
 import fsspec
 from fsspec.implementations.local import LocalFileOpener, LocalFileSystem
 
+from pipelines.runners.spool import Spool
+
 PROTOCOL = "counted"
 
 
 class Traffic(NamedTuple):
-    """Files opened and created, and bytes that went through them."""
+    """Files opened and created, bytes that went through them, and bytes that an engine would shuffle."""
 
     opens: int = 0
     objects: int = 0
     read: int = 0
     written: int = 0
+    shuffled: int = 0
 
     def __sub__(self, other: Traffic) -> Traffic:
         return Traffic(*(ours - theirs for ours, theirs in zip(self, other, strict=True)))
@@ -26,7 +29,7 @@ class CountedFiles(LocalFileSystem):
     """`counted:///path` is the file `/path`."""
 
     protocol = PROTOCOL
-    counts: ClassVar[dict[str, int]] = dict.fromkeys(Traffic._fields, 0)
+    counts: ClassVar[dict[str, int]] = dict.fromkeys(("opens", "objects", "read", "written"), 0)
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -62,4 +65,4 @@ fsspec.register_implementation(PROTOCOL, CountedFiles, clobber=True)
 
 def traffic() -> Traffic:
     """Of this process so far."""
-    return Traffic(**CountedFiles.counts)
+    return Traffic(**CountedFiles.counts, shuffled=Spool.spooled)

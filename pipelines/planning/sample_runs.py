@@ -7,14 +7,13 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
+from threading import Event, Thread
 from typing import NamedTuple
 
 import numpy as np
 
 from mining.codebook import Codebook
-from mining.knn import knn_graph
 from mining.partitioned import key_graph
 from mining.threads import thread_pool
 from mining.vectors import from_array, open_vectors
@@ -34,17 +33,19 @@ from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import RunnerSettings
 
 STAGES = ("prepare", "embed", "graph", "mine")
-_LARGER = 4  # times the rows and shards of the small run
-_COMPARED = 6000  # vectors of a side that kernels are timed on
+_SIDES = "src", "tgt"
+_LARGER = 4  # times the rows of the small run
 _CELL_ROWS = 1024  # a cell of 128 rows a side, with 8 copies of each
+_CENTROIDS = 8192
 _WORDS = 5000
 
 
 class MeasuredRun(NamedTuple):
-    """What a stage took."""
+    """What a stage took: processor time, files, and the most bytes that the process had of its own."""
 
     seconds: float
     files: Traffic
+    memory: int = 0
 
 
 class SampleRun(NamedTuple):
@@ -57,19 +58,27 @@ class SampleRun(NamedTuple):
     stages: dict[str, MeasuredRun]
 
 
-class Kernels(NamedTuple):
-    """Comparisons in a second of one core."""
+class PlainText(NamedTuple):
+    """The text of one side; without a language none is detected."""
 
-    exact: float
+    file: Path
+    lang: str | None
+
+
+class Kernels(NamedTuple):
+    """Comparisons in a second of one core, inside of cells and with centroids."""
+
     cells: float
     centroids: float
 
 
 class Calibrated(NamedTuple):
-    """All that the plan rests on."""
+    """All that the plan rests on: three small mines, of which two have the same rows and two the same shards."""
 
-    small: SampleRun
-    large: SampleRun
+    warm: SampleRun  # of next to nothing, by a process that has loaded nothing yet
+    small: SampleRun  # one shard a side
+    wide: SampleRun  # one shard of more rows
+    large: SampleRun  # as many rows in more shards
     kernels: Kernels
     dim: int
     line_bytes: float
@@ -78,83 +87,137 @@ class Calibrated(NamedTuple):
 def calibrate_machine(
     settings: PlanSettings, texts: Sequence[Sequence[str]], langs: Sequence[str | None]
 ) -> Calibrated:
-    """Two mines of the texts, one four times the other, and the kernels on their vectors."""
+    """Mines of the texts and of a quarter of them, and the kernels on their vectors."""
+    exact = settings.model_copy(update={"search": "exact"})
+
+    def sample(name: str, lines: int, rows: int) -> SampleRun:
+        sides = []
+        for side, of_side, lang in zip(_SIDES, texts, langs, strict=True):
+            file = Path(folder) / f"{name}-{side}.txt"
+            file.write_text("\n".join(of_side[:lines]) + "\n", encoding="utf-8")
+            sides.append(PlainText(file, lang))
+        return run_stages(Path(folder) / name, exact.model_copy(update={"rows_per_shard": rows}), sides)
+
     with tempfile.TemporaryDirectory(prefix="twinlode-plan-") as folder:
         rows = settings.sample // _LARGER
-        _run(Path(folder) / "warm", settings, [side[:200] for side in texts], langs, 200)  # compiles what is compiled
-        small = _run(Path(folder) / "small", settings, [side[:rows] for side in texts], langs, rows)
-        large = _run(Path(folder) / "large", settings, texts, langs, rows)
-        vectors = [open_dataset(f"{folder}/large/{side}-vectors", "vectors") for side in ("src", "tgt")]
-        kernels, dim = _kernels(vectors, settings.k)
+        warm = sample("warm", 200, 200)
+        small, wide = sample("small", rows, rows), sample("wide", settings.sample, settings.sample)
+        large = sample("large", settings.sample, rows)
+        vectors = [open_dataset(f"{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
+        kernels, dim = _kernels(vectors, settings)
     size = sum(len(line.encode()) + 1 for side in texts for line in side)
-    return Calibrated(small, large, kernels, dim, size / max(sum(map(len, texts)), 1))
+    return Calibrated(warm, small, wide, large, kernels, dim, size / max(sum(map(len, texts)), 1))
 
 
-def _run(
-    folder: Path, settings: PlanSettings, texts: Sequence[Sequence[str]], langs: Sequence[str | None], rows: int
-) -> SampleRun:
+def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
     """A mine whose files are counted, in this process."""
     folder.mkdir()
     stages = dict.fromkeys(STAGES, MeasuredRun(0.0, Traffic()))
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
     sentences: list[Dataset] = []
-    for name, lines, lang in zip(("src", "tgt"), texts, langs, strict=True):
-        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, (file, lang) in zip(_SIDES, sides, strict=True):
         asked = PrepareSettings(
-            inputs=[f"{url}/{name}.txt"],
+            inputs=[f"{PROTOCOL}://{file}"],
             out=f"{url}/{name}",
             read=ReadSettings(lang=lang or "en"),
             lang_filter="detect" if lang else "assume",
             encoder=encoder,
-            rows_per_shard=rows,
+            rows_per_shard=settings.rows_per_shard,
         )
         with _measured(stages, "prepare"):
             sentences.append(prepare(asked, alone))
         with _measured(stages, "embed"):
             embed(EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder), alone)
-    vectors = [SideFolders(corpus=f"{url}/{name}-vectors") for name in ("src", "tgt")]
-    graph = GraphSettings(source=vectors[0], target=vectors[1], out=f"{url}/graph", k=settings.k)
+    rows = sum(dataset.rows for dataset in sentences)
     with _measured(stages, "graph"):
-        build_graph(graph, alone)
-    texts_of = [SideFolders(corpus=f"{url}/{name}") for name in ("src", "tgt")]
+        build_graph(_graph_settings(url, settings), alone)
+    corpora = [SideFolders(corpus=f"{url}/{name}") for name in _SIDES]
     chosen = MineSettings(
-        graph=graph.out, source=texts_of[0], target=texts_of[1], out=f"{url}/pairs", rows_per_shard=rows
+        graph=f"{url}/graph",
+        source=corpora[0],
+        target=corpora[1],
+        out=f"{url}/pairs",
+        rows_per_shard=settings.rows_per_shard,
     )
     with _measured(stages, "mine"):
         pairs = mine(chosen, alone)
-    kept = sum(dataset.rows for dataset in sentences)
-    return SampleRun(sum(map(len, texts)), len(sentences[0].shards), kept, pairs.rows, stages)
+    lines = sum(dataset.manifest.counters.rows_in for dataset in sentences)
+    return SampleRun(lines, len(sentences[0].shards), rows, pairs.rows, stages)
+
+
+def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
+    vectors = [SideFolders(corpus=f"{url}/{name}-vectors") for name in _SIDES]
+    return GraphSettings(
+        source=vectors[0],
+        target=vectors[1],
+        out=f"{url}/graph",
+        k=settings.k,
+        search=settings.search,
+        copies=settings.copies,
+        memory=settings.memory,
+    )
 
 
 @contextmanager
 def _measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
-    seconds, files = _processor_seconds(), traffic()
-    yield
-    before = stages[stage]
+    seconds, files, before = _processor_seconds(), traffic(), stages[stage]
+    with _watched_memory() as most:
+        yield
     files = traffic() - files
     total = Traffic(*(a + b for a, b in zip(before.files, files, strict=True)))
-    stages[stage] = MeasuredRun(before.seconds + _processor_seconds() - seconds, total)
+    seconds = before.seconds + _processor_seconds() - seconds
+    stages[stage] = MeasuredRun(seconds, total, max(before.memory, *most))
+
+
+@contextmanager
+def _watched_memory() -> Iterator[list[int]]:
+    """The most bytes that this process has of its own while a stage runs, looked at twenty times a second."""
+    most, ended = [own_bytes()], Event()
+
+    def watch() -> None:
+        while not ended.wait(0.05):
+            most.append(max(most.pop(), own_bytes()))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def own_bytes(process: int | str = "self") -> int:
+    """Anonymous pages of a process: what is neither a file nor shared memory; 0 where the system does not say."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
+    return 1024 * int(found[0]) if found else 0
 
 
 def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _kernels(datasets: Sequence[Dataset], k: int) -> tuple[Kernels, int]:
-    """On vectors of the sample, of which there are as many as it takes with a little noise."""
-    draw = np.random.default_rng(0)
+def _kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kernels, int]:
+    """On vectors of the sample, in cells of those that are near each other."""
     sides = []
     for dataset in datasets:
-        parts = [open_vectors(dataset.place(shard)).stored for shard in dataset.shards]
-        rows = np.concatenate(parts)[draw.integers(0, sum(map(len, parts)), _COMPARED)].astype(np.float32)
-        sides.append(from_array(rows + 0.02 * np.abs(rows).mean() * draw.standard_normal(rows.shape, np.float32)))
-    cells = (np.arange(_COMPARED) // _CELL_ROWS).astype(np.int32)[:, None]
-    codebook = Codebook(sides[0].unit(np.arange(2048)))
+        rows = np.concatenate([open_vectors(dataset.place(shard)).stored for shard in dataset.shards])
+        sides.append(from_array(rows.astype(np.float32)))
+    source, target = sides
+    units = source.unit(np.arange(len(source)))
     with thread_pool(1) as pool:
-        exact = _rate(lambda: knn_graph(sides[0], sides[1], k, threads=1), _COMPARED**2)
-        inside = _rate(lambda: key_graph(sides[0], sides[1], cells, cells, k, pool), _COMPARED * _CELL_ROWS)
-        assigned = _rate(lambda: codebook.nearest(sides[1].unit(np.arange(_COMPARED)), 8, pool), _COMPARED * 2048)
-    return Kernels(exact, inside, assigned), sides[0].dim
+        coarse = Codebook(units[:: min(_CELL_ROWS, len(units))])
+        cells = [coarse.nearest(side.unit(np.arange(len(side))), 1, pool) for side in sides]
+        inside = int(np.dot(*(np.bincount(owner[:, 0], minlength=len(coarse)) for owner in cells)))
+        searched = _rate(lambda: key_graph(source, target, cells[0], cells[1], settings.k, pool), inside)
+        fine = Codebook(units[:_CENTROIDS])
+        some = target.unit(np.arange(min(len(target), 4096)))
+        assigned = _rate(lambda: fine.nearest(some, settings.copies, pool), len(some) * len(fine))
+    return Kernels(searched, assigned), source.dim
 
 
 def _rate(work: Callable[[], object], comparisons: int) -> float:
@@ -165,10 +228,21 @@ def _rate(work: Callable[[], object], comparisons: int) -> float:
     return comparisons / max(_processor_seconds() - begun, 0.01)
 
 
-def first_lines(urls: Sequence[str], count: int) -> list[str]:
-    from mining.files import iterate_lines
+def sampled_lines(urls: Sequence[str], count: int) -> tuple[int, list[str]]:
+    """How many lines there are, and at most `count` of them that are not blank, spread evenly."""
+    from mining.files import open_decompressed
 
-    return list(islice((line for url in urls for line in iterate_lines(url) if line.strip()), count))
+    kept: list[bytes] = []
+    seen, step = 0, 1
+    for url in urls:
+        with open_decompressed(url) as stream:
+            while lines := stream.readlines(1 << 22):
+                kept += lines[-seen % step :: step]
+                seen += len(lines)
+                while len(kept) > 4 * count:
+                    kept, step = kept[::2], 2 * step
+    texts = [text for line in kept if (text := line.decode("utf-8", "replace").strip())]
+    return seen, [texts[len(texts) * place // count] for place in range(count)] if len(texts) > count else texts
 
 
 def made_up_lines(count: int, seed: int) -> list[str]:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from mining.paths import local_path
 from pipelines.datasets.work import Work
@@ -19,6 +19,8 @@ _MEMORY = 64 << 20  # less than this never goes to the disk
 
 class Spool(Generic[Key, Value]):
     """Values by key, in one file that has no name and goes with the process."""
+
+    spooled: ClassVar[int] = 0  # bytes of all spools of this process: what an engine would shuffle
 
     def __init__(self, work: Work | None = None) -> None:
         local = None if work is None else local_path(work.scratch())
@@ -38,6 +40,7 @@ class Spool(Generic[Key, Value]):
         for key, value in items:
             self._places.setdefault(key, []).append(self._file.tell())
             pickle.dump(value, self._file, pickle.HIGHEST_PROTOCOL)
+            Spool.spooled += self._file.tell() - self._places[key][-1]
 
     def groups(self) -> Iterator[tuple[Key, list[Value]]]:
         """Every key with its values, by key; nothing may be added any more."""

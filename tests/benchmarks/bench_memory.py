@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
+from pipelines.planning.sample_runs import own_bytes
 from tests.benchmarks.bench_partitioned import DATA, Pair, english_pairs
 
 _TWINLODE = [sys.executable, "-m", "pipelines.cli"]
@@ -181,7 +182,7 @@ def watched(arguments: tuple[str, ...], log: Path) -> str:
     with log.open("ab") as stream:
         process = psutil.Popen([*_TWINLODE, *arguments], stdout=stream, stderr=subprocess.STDOUT)
         while process.poll() is None:
-            own = [_own_bytes(one) for one in _family(process)]
+            own = [own_bytes(one.pid) for one in _family(process)]
             largest, together = max(largest, *own, 0), max(together, sum(own))
             time.sleep(0.1)
             if arguments[0] == "review":
@@ -206,13 +207,3 @@ def _family(process: psutil.Process) -> list[psutil.Process]:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
-
-
-def _own_bytes(process: psutil.Process) -> int:
-    """Anonymous pages: what is neither a file nor shared memory."""
-    try:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-    except OSError:
-        return 0
-    found = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
-    return 1024 * int(found[0]) if found else 0

@@ -1,6 +1,8 @@
 """What `prepare` and a mine open, read, write and hold at growing numbers of parts and shards.
 
 `ROWS=20000000 SHARDS=40,160,640 python -m tests.benchmarks scale`, or `make bench-scale`; each run is a process.
+`PLANNED=100000,1000000:partitioned` are the lines of mines whose plans are checked, and how these search, see
+`plan_check`. `PARTS=plan` makes only that table.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from pipelines.mine.pair_stage import mine
 from pipelines.planning.counted_files import Traffic, traffic
+from tests.benchmarks import plan_check
 from tests.benchmarks.prepare_counts import counted_prepare, write_corpus
 from tests.pipelines.mine.synthetic_graph import write_graph
 
@@ -27,12 +30,17 @@ def main() -> None:
         "prepare": f"{ROWS:,} lines in parts, a hash prefix and a shard for each",
         "mine": f"a graph of {ROWS:,} rows a side",
     }
+    parts = os.environ.get("PARTS", "prepare,mine,plan").split(",")
     for stage, title in titles.items():
+        if stage not in parts:
+            continue
         print(f"## scale: {stage} of {title}, by one process", flush=True)
         print("shards a side | opens | opens a shard | read MB | written MB | CPU s | largest memory MB", flush=True)
         for shards in SHARDS.split(","):
             with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
                 subprocess.run([sys.executable, "-m", __name__, stage, folder, shards], check=True)
+    if "plan" in parts:
+        plan_check.main()
 
 
 def measured(stage: str, folder: Path, shards: int) -> None:
