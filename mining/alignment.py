@@ -18,7 +18,8 @@ from mining.alignment_band import band_around, sentence_products
 from mining.alignment_lattice import AlignmentTask, DocumentSpans, judge, remaining, search, trace
 from mining.alignment_marks import find_marks
 from mining.alignment_path import coarse_path, unit_rows
-from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights
+from mining.alignment_priors import Shares, refit_priors
+from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights, usual_shares
 from mining.alignment_words import Located, located, with_words, word_weights
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
@@ -79,9 +80,18 @@ class Alignment(NamedTuple):
 
 
 def align_sentences(
-    source: Document, target: Document, *, beads: int = BEADS, model: BeadModel | None = None
+    source: Document,
+    target: Document,
+    *,
+    beads: int = BEADS,
+    model: BeadModel | None = None,
+    usual: Shares | None = None,
 ) -> Alignment:
-    """The most likely monotone alignment with beads of at most `beads` sentences, both sides together."""
+    """The most likely monotone alignment with beads of at most `beads` sentences, both sides together.
+
+    How often beads of each kind are is judged by the documents themselves where that of the model, `usual`, is known:
+    by default for the package's own model.
+    """
     if not 2 <= beads < LARGEST_BEADS:
         raise InputError(f"a bead may have 2 to {LARGEST_BEADS - 1} sentences, not {beads}")
     if not source.sentences or not target.sentences:
@@ -89,6 +99,10 @@ def align_sentences(
     task = alignment_task(source, target, beads=beads, model=model)
     lattice = search(task)
     found = trace(task.band, lattice.step, lattice.gap)
+    if usual := usual or (usual_shares() if model is None else None):
+        task = task._replace(weights=refit_priors(task.weights, found, usual))
+        lattice = search(task)
+        found = trace(task.band, lattice.step, lattice.gap)
     rest = remaining(task, lattice.matched, lattice.deleted)
     distance, share = judge(found, task, lattice.matched, lattice.deleted, rest)
     translated = 1 / (1 + np.exp(_STRANGENESS * (np.nan_to_num(distance) - _STRANGE)))

@@ -23,12 +23,20 @@ TERMS = (
 BeadModel = Mapping[str, float]  # a weight for each of `TERMS`
 
 
-@cache
 def default_model(*, worded: bool) -> BeadModel:
     """The model that comes with the package, for documents with vectors of their words, and for others."""
-    models = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
-    model: dict[str, float] = models["with words" if worded else "without words"]
-    return model
+    return _packaged()["with words" if worded else "without words"]
+
+
+def usual_shares() -> Mapping[str, float]:
+    """How often beads of each kind are, and gaps, where the package's models fit: see `mining.alignment_priors`."""
+    return _packaged()["usual shares"]
+
+
+@cache
+def _packaged() -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
+    return found
 
 
 def prior_term(n: int, m: int) -> str:

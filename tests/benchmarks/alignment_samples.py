@@ -2,7 +2,7 @@
 
 The development article of Text+Berg is a close translation with few sentences left out, the manuals of `documents` are
 closer still. Words dropped before encoding make freer translations of them, passages taken out of one side make
-documents with insertions.
+documents with insertions, lines joined documents with more beads of one sentence a side.
 """
 
 from __future__ import annotations
@@ -87,6 +87,28 @@ def without_passages(pair: KnownPair, share: float, seed: int) -> KnownPair:
     beads = [bead for old in pair.beads for bead in _remaining(old, keep)]
     texts = [[line for line, kept in zip(*sides, strict=True) if kept] for sides in zip(pair.texts, keep, strict=True)]
     return pair._replace(texts=(texts[0], texts[1]), beads=beads)
+
+
+def with_joined_lines(pair: KnownPair, share: float, seed: int) -> KnownPair:
+    """Of a share of the beads of several sentences, those of a side are one line: as of another sentence splitter."""
+    rng = np.random.default_rng(seed)
+    joins = [all(bead) and len(bead[0]) + len(bead[1]) > 2 and rng.random() < share for bead in pair.beads]
+    texts: tuple[list[str], list[str]] = ([], [])
+    numbers: list[list[int]] = [[], []]  # of the new line that each line is in
+    for side, lines in enumerate(pair.texts):
+        owner = {place: number for number, bead in enumerate(pair.beads) for place in bead[side] if joins[number]}
+        for place, line in enumerate(lines):
+            if place in owner and owner.get(place - 1) == owner[place]:
+                texts[side][-1] += f" {line}"
+            else:
+                texts[side].append(line)
+            numbers[side].append(len(texts[side]) - 1)
+    beads = [(_renumbered(src, numbers[0]), _renumbered(tgt, numbers[1])) for src, tgt in pair.beads]
+    return pair._replace(texts=texts, beads=beads)
+
+
+def _renumbered(places: tuple[int, ...], numbers: list[int]) -> tuple[int, ...]:
+    return tuple(sorted({numbers[place] for place in places}))
 
 
 def _remaining(bead: Bead, keep: list[np.ndarray]) -> list[Bead]:

@@ -12,11 +12,14 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from encoder.inference import Encoder
 from mining.alignment import align_sentences
 from mining.alignment_fit import FitExample, fit, make_example
 from mining.alignment_formats import Bead, beads_of
 from mining.alignment_metrics import score_alignments
+from mining.alignment_priors import Shares, bead_shares
 from mining.alignment_weights import MODEL_FILE, BeadModel
 from mining.files import atomic_text
 from tests.benchmarks.alignment_baselines import bertalign, vecalign
@@ -28,6 +31,7 @@ from tests.benchmarks.alignment_samples import (
     make_sample,
     manual_chains,
     manual_pairs,
+    with_joined_lines,
     without_passages,
 )
 
@@ -42,11 +46,12 @@ class StandIn(NamedTuple):
     dropped: float  # share of words left out before encoding
     missing: float  # share of beads or paragraphs of which one side is taken out
     weight: float
+    joined: float = 0.0  # share of the beads whose sentences are one line
 
 
 ARTICLE = (
     StandIn(0.0, 0.0, 0.5), StandIn(0.15, 0.0, 0.5), StandIn(0.3, 0.0, 0.5), StandIn(0.45, 0.0, 0.5),
-    StandIn(0.0, 0.12, 0.1), StandIn(0.3, 0.12, 0.1),
+    StandIn(0.0, 0.12, 0.1), StandIn(0.3, 0.12, 0.1), StandIn(0.0, 0.0, 0.0, 0.5), StandIn(0.3, 0.0, 0.0, 0.5),
 )  # fmt: skip
 BASELINED = ARTICLE[0], ARTICLE[2]  # the slower ones of the published ways are not compiled
 MANUALS = StandIn(0.0, 0.0, 0.5), StandIn(0.3, 0.0, 0.5), StandIn(0.0, 0.2, 0.1), StandIn(0.2, 0.2, 0.0)
@@ -54,6 +59,8 @@ Samples = dict[StandIn, list[Sample]]
 
 
 def samples_of(encoder: Encoder, stand_in: StandIn, pairs: list[KnownPair]) -> list[Sample]:
+    if stand_in.joined:
+        pairs = [with_joined_lines(pair, stand_in.joined, seed) for seed, pair in enumerate(pairs)]
     if stand_in.missing:
         pairs = [without_passages(pair, stand_in.missing, seed) for seed, pair in enumerate(pairs)]
     return [make_sample(encoder, pair, stand_in.dropped) for pair in pairs]
@@ -71,14 +78,18 @@ def examples_of(samples: Samples) -> list[list[FitExample]]:
     ]
 
 
-def say_articles(name: str, articles: Samples, models: Sequence[BeadModel]) -> None:
+def say_articles(name: str, articles: Samples, models: Sequence[BeadModel], usual: Shares) -> None:
     """The scores of the parts, each by the model of its fold."""
     for kind, rows in articles.items():
-        answers = [
-            (row.gold or [], beads_of(align_sentences(row.source, row.target, model=models[_fold(place)]).beads))
-            for place, row in enumerate(rows)
-        ]
-        _say(name, kind, answers)
+        found = aligned_parts(rows, models, usual)
+        _say(name, kind, [(row.gold or [], beads_of(beads)) for row, beads in zip(rows, found, strict=True)])
+
+
+def aligned_parts(rows: list[Sample], models: Sequence[BeadModel], usual: Shares | None) -> list[np.ndarray]:
+    return [
+        align_sentences(row.source, row.target, model=models[_fold(place)], usual=usual).beads
+        for place, row in enumerate(rows)
+    ]
 
 
 def _fold(part: int) -> int:
@@ -88,17 +99,18 @@ def _fold(part: int) -> int:
 def _say(name: str, kind: StandIn, answers: list[tuple[list[Bead], list[Bead]]]) -> None:
     scores = score_alignments(answers)
     print(
-        f"{name}, article, {kind.dropped:.0%} of words dropped, {kind.missing:.0%} of beads missing: "
+        f"{name}, article, {kind.dropped:.0%} of words dropped, {kind.missing:.0%} of beads missing, {kind.joined:.0%} "
+        "of several sentences joined: "
         f"strict F1 {100 * scores.strict.f1:.1f}, lax {100 * scores.lax.f1:.1f}",
         flush=True,
     )
 
 
-def say_manuals(name: str, manuals: Samples, model: BeadModel) -> None:
+def say_manuals(name: str, manuals: Samples, model: BeadModel, usual: Shares) -> None:
     for kind, rows in manuals.items():
         right = total = 0
         for row in rows:
-            alignment = align_sentences(row.source, row.target, model=model)
+            alignment = align_sentences(row.source, row.target, model=model, usual=usual)
             for a, b, c, d in alignment.beads[alignment.two_sided].tolist():
                 groups = row.bounds.source[a:b, None], row.bounds.target[None, c:d]
                 right += int(((groups[0] == groups[1]) & (groups[0] >= 0)).sum())
@@ -119,7 +131,12 @@ def wordless(samples: Samples) -> Samples:
     }
 
 
-def fit_model(name: str, articles: Samples, manuals: Samples, held_out: Samples, without: tuple[str, ...]) -> BeadModel:
+class Fitted(NamedTuple):
+    model: BeadModel
+    usual: Shares  # in the parts of the article, each aligned by the weights of others
+
+
+def fit_model(name: str, articles: Samples, manuals: Samples, held_out: Samples, without: tuple[str, ...]) -> Fitted:
     parts, others = examples_of(articles), [example for rows in examples_of(manuals) for example in rows]
     whole = fit([example for rows in parts for example in rows] + others, l2=L2, without=without)
     models = [
@@ -131,9 +148,10 @@ def fit_model(name: str, articles: Samples, manuals: Samples, held_out: Samples,
         )
         for fold in range(FOLDS)
     ]
-    say_articles(name, articles, models)
-    say_manuals(name, held_out, whole)
-    return whole
+    usual = bead_shares(aligned_parts(articles[ARTICLE[0]], models, None))
+    say_articles(name, articles, models, usual)
+    say_manuals(name, held_out, whole, usual)
+    return Fitted(whole, usual)
 
 
 def main() -> None:
@@ -145,12 +163,9 @@ def main() -> None:
             rows = articles[kind]
             _say(name, kind, [(row.gold or [], baseline(row.source, row.target)) for row in rows])
     manuals, held_out = (manual_samples(encoder, half) for half in (0, 1))
-    models = {
-        "with words": fit_model("with words", articles, manuals, held_out, ("deletion length",)),
-        "without words": fit_model(
-            "without words", wordless(articles), wordless(manuals), wordless(held_out), WITHOUT_WORDS
-        ),
-    }
+    worded = fit_model("with words", articles, manuals, held_out, ("deletion length",))
+    bare = fit_model("without words", wordless(articles), wordless(manuals), wordless(held_out), WITHOUT_WORDS)
+    models = {"with words": worded.model, "without words": bare.model, "usual shares": worded.usual}
     with atomic_text(sys.argv[1] if len(sys.argv) > 1 else str(MODEL_FILE)) as stream:
         json.dump(models, stream, indent=2)
         stream.write("\n")
