@@ -35,6 +35,7 @@ _LEAST_ROWS = 2048  # below, cut-offs are too weak to rule much out, and float32
 _MOST_NEIGHBOURS = 32
 _CANDIDATE_BYTES = 28  # row, column and score, and its number in the orders by row and by column
 _ROUND_ROWS = 1024
+_MOST_COLUMNS = 2048  # of a product: wider ones leave the cache before their rows are looked through
 
 
 def int8_is_fast() -> bool:
@@ -45,6 +46,7 @@ def int8_is_fast() -> bool:
 def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads) -> KnnGraph | None:
     """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels."""
     rows, columns = _side(source, k), _side(target, k)
+    blocks = Blocks(blocks.rows, min(blocks.columns, _MOST_COLUMNS))
     if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
         return None
     search = _Search(source, rows, target, columns, blocks, pool)

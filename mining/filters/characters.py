@@ -25,24 +25,33 @@ class CharacterCounts(NamedTuple):
 
 
 def count_characters(text: pa.Array, *kinds: str) -> CharacterCounts:
-    """Count characters, words, and members of up to seven RE2 character classes such as `\\p{Greek}`."""
-    counts = np.zeros((len(text), 2 + len(kinds)), dtype=np.int64)
+    """Count characters, words, and members of RE2 character classes such as `\\p{Greek}`."""
+    sets = _kind_sets((_SPACE, *kinds))
+    counts = np.zeros((len(text), 1 + len(sets.members)), dtype=np.int64)
     if len(text):
         large = text.cast(pa.large_string())
         _, offsets, data = large.buffers()
         starts = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
         content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-        _count(content, starts, _kind_bits((_SPACE, *kinds)), counts)
-    return CharacterCounts(counts[:, 0], counts[:, 1], counts[:, 2:])
+        _count(content, starts, sets.of, sets.members[:, 0] > 0, counts)
+    by_kind = counts[:, 1:] @ sets.members
+    return CharacterCounts(counts[:, 1:].sum(axis=1), counts[:, 0], by_kind[:, 1:])
+
+
+class _KindSets(NamedTuple):
+    """Which kinds a character belongs to, as the number of a set of kinds."""
+
+    of: NDArray[np.uint8]  # (code points,)
+    members: NDArray[np.int64]  # (sets, kinds) 1 where the kind is in the set
 
 
 @cache
-def _kind_bits(kinds: tuple[str, ...]) -> NDArray[np.uint8]:
-    """For each code point a bit per kind it belongs to."""
-    bits = np.zeros(_LAST, dtype=np.uint8)
+def _kind_sets(kinds: tuple[str, ...]) -> _KindSets:
+    bits = np.zeros(_LAST, np.int64)
     for place, kind in enumerate(kinds):
-        bits |= class_members(kind).astype(np.uint8) << place
-    return bits
+        bits |= class_members(kind).astype(np.int64) << place
+    sets, of = np.unique(np.append(bits, 0), return_inverse=True)  # set 0 is of characters beyond the last one
+    return _KindSets(of[:-1].astype(np.uint8), sets[:, None] >> np.arange(len(kinds)) & 1)
 
 
 @cache
@@ -57,34 +66,28 @@ def class_members(kind: str) -> NDArray[np.bool_]:
 
 @njit(cache=True, nogil=True)
 def _count(
-    content: NDArray[np.uint8], starts: NDArray[np.int64], bits: NDArray[np.uint8], counts: NDArray[np.int64]
+    content: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    set_of: NDArray[np.uint8],
+    is_space: NDArray[np.bool_],
+    counts: NDArray[np.int64],
 ) -> None:
-    kinds = counts.shape[1] - 2
+    """(n, 1 + sets): words, and characters of each set of kinds."""
     for row in range(len(starts) - 1):
         at, end = starts[row], starts[row + 1]
         in_word = False
-        characters = words = 0
+        words = 0
         while at < end:
-            lead = content[at]
-            if lead < 0x80:
-                code, size = np.int64(lead), 1
-            elif lead < 0xE0:
-                code, size = np.int64(lead & 0x1F), 2
-            elif lead < 0xF0:
-                code, size = np.int64(lead & 0x0F), 3
-            else:
-                code, size = np.int64(lead & 0x07), 4
-            for step in range(1, size):
-                code = code << 6 | np.int64(content[at + step] & 0x3F)
+            code = np.int64(content[at])
+            size = 1
+            if code >= 0x80:
+                size = 2 if code < 0xE0 else 3 if code < 0xF0 else 4
+                code &= 0x7F >> size
+                for step in range(1, size):
+                    code = code << 6 | np.int64(content[at + step] & 0x3F)
             at += size
-            mask = bits[code] if code < len(bits) else np.uint8(0)
-            space = (mask & 1) == 1
-            characters += 1
-            if not space and not in_word:
-                words += 1
-            in_word = not space
-            mask >>= 1
-            if mask:
-                for kind in range(kinds):
-                    counts[row, 2 + kind] += (mask >> kind) & 1
-        counts[row, 0], counts[row, 1] = characters, words
+            kinds = set_of[code] if code < len(set_of) else 0
+            words += not is_space[kinds] and not in_word
+            in_word = not is_space[kinds]
+            counts[row, 1 + kinds] += 1
+        counts[row, 0] = words

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 MAX_CHARACTERS = 120  # of a sentence; more of it hardly changes the answer, and costs
 BUCKETS_LOG2 = 18
 _LONGEST = 5  # n-gram in letters
-MAX_FEATURES = MAX_CHARACTERS * (_LONGEST + 3)
+MAX_FEATURES = MAX_CHARACTERS * (_LONGEST + 3)  # those of all words fit
+MAX_WORDS = MAX_CHARACTERS // 2 + 1
 
 _SIGNS_OF_CODE = tuple(map(ord, "#$&*+/<=>@\\^_`{|}~"))
 _BREAK, _UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
@@ -84,7 +85,19 @@ def _mix(value: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True)
 def hash_features(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
-    """Write the buckets of one sentence into `out`; returns their number, -1 if most letters are of unknown scripts.
+    """Write the buckets of one sentence into `out`; returns their number, -1 if most letters are of unknown scripts."""
+    words = np.empty((MAX_WORDS, 2), np.int64)
+    found = find_words(points, begin, end, kinds, words)
+    count = min(found, 0)
+    for word in range(found):
+        count = hash_word(points, words[word, 0], words[word, 1], out, count)
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def find_words(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
+    """Write where the words of one sentence begin and end; returns their number, -1 if most letters are of unknown
+    scripts.
 
     Latin words are left out of a sentence in another script, and what looks like code of any: they tell nothing.
     """
@@ -115,7 +128,8 @@ def hash_features(points, begin, end, kinds, out):  # type: ignore[no-untyped-de
             i += 1
         if kinds[points[first]] == _LATIN and _in_code(points, first - 1, i, begin, end, kinds):
             continue
-        count = _hash_word(points, first, i, out, count)
+        out[count, 0], out[count, 1] = first, i
+        count += 1
     return count
 
 
@@ -134,7 +148,17 @@ def _in_code(points, before, behind, begin, end, kinds):  # type: ignore[no-unty
 
 
 @numba.njit(cache=True, nogil=True)
-def _hash_word(points, first, last, out, count):  # type: ignore[no-untyped-def]
+def word_key(points, first, last):  # type: ignore[no-untyped-def]
+    """A hash of all 64 bits, which tells words from each other."""
+    key = np.uint64(last - first)
+    for position in range(first, last):
+        key = (key ^ np.uint64(points[position])) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return _mix(key)
+
+
+@numba.njit(cache=True, nogil=True)
+def hash_word(points, first, last, out, count):  # type: ignore[no-untyped-def]
     """Letters, their scripts, n-grams of two to five with the word's edges as letters, and the word itself."""
     multiplier = np.uint64(0x9E3779B97F4A7C15)
     shift = np.uint64(64 - BUCKETS_LOG2)

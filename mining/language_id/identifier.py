@@ -7,6 +7,7 @@ the root of their number, so that a short sentence gives a flat answer.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,10 +17,21 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mining.language_id.hashed_ngrams import BUCKETS_LOG2, MAX_FEATURES, code_points, hash_features, letter_kinds
+from mining.language_id.hashed_ngrams import (
+    BUCKETS_LOG2,
+    MAX_FEATURES,
+    MAX_WORDS,
+    code_points,
+    find_words,
+    hash_word,
+    letter_kinds,
+    word_key,
+)
 
 MODEL_FILE = Path(__file__).with_name("model.npz")
 _BATCH = 8192  # sentences; bounds the memory for scores
+_REMEMBERED = 1 << 16  # words, by each thread: 14 MB
+_LONGEST_REMEMBERED = 40  # letters: the sums of longer words might not fit 16 bits
 
 
 class Model(NamedTuple):
@@ -75,6 +87,37 @@ class Scores(NamedTuple):
     features: NDArray[np.int32]  # (sentences,) how many features it is based on: 0 for numbers, -1 for unknown scripts
 
 
+class WordSums(NamedTuple):
+    """The sums of weights, and the numbers of features, of the words met last."""
+
+    slots: NDArray[np.int32]  # open addressing: the place of a word in the other arrays, or -1
+    keys: NDArray[np.uint64]  # (_REMEMBERED,)
+    sums: NDArray[np.int16]  # (_REMEMBERED, languages)
+    features: NDArray[np.int32]  # (_REMEMBERED,)
+    size: NDArray[np.int64]  # (1,) words so far
+
+
+class _Memory(threading.local):
+    """Of each thread its own, of one model."""
+
+    model: Model | None = None
+
+    def of(self, model: Model) -> WordSums:
+        if self.model is not model:
+            self.model = model
+            self.words = WordSums(
+                np.full(4 * _REMEMBERED, -1, np.int32),
+                np.empty(_REMEMBERED, np.uint64),
+                np.empty((_REMEMBERED, len(model.languages)), np.int16),
+                np.empty(_REMEMBERED, np.int32),
+                np.zeros(1, np.int64),
+            )
+        return self.words
+
+
+_memory = _Memory()
+
+
 def score(model: Model, sentences: Sequence[str]) -> Scores:
     count = len(sentences)
     logits = np.empty((count, len(model.languages)), np.float32)
@@ -82,26 +125,59 @@ def score(model: Model, sentences: Sequence[str]) -> Scores:
     for begin in range(0, count, _BATCH):
         part = slice(begin, begin + _BATCH)
         points = code_points(sentences[part])
-        _score(*points, letter_kinds(), model.rows, model.weights, logits[part], features[part])
+        _score(*points, letter_kinds(), model.rows, model.weights, _memory.of(model), logits[part], features[part])
     logits *= (model.scale / np.sqrt(np.maximum(features, 1))).astype(np.float32)[:, None]
     logits += model.bias
     return Scores(logits, features)
 
 
 @numba.njit(cache=True, nogil=True)
-def _score(points, ends, kinds, rows, weights, sums, counts):  # type: ignore[no-untyped-def]
-    buckets = np.empty(MAX_FEATURES, np.int64)
-    total = np.empty(weights.shape[1], np.int32)
+def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ignore[no-untyped-def]
+    """Sums of weights, and numbers of features, word by word; most words are known already."""
+    slots, keys, known_sums, known_features, size = known  # once: to take one from a tuple counts a reference
+    words, buckets = np.empty((MAX_WORDS, 2), np.int64), np.empty(MAX_FEATURES, np.int64)
+    total, own = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1], np.int32)
     begin = 0
     for i in range(len(ends)):
-        found = hash_features(points, begin, ends[i], kinds, buckets)
+        found = find_words(points, begin, ends[i], kinds, words)
         begin = ends[i]
         counts[i] = min(found, 0)
         total[:] = 0
         for j in range(found):
-            row = rows[buckets[j]]
-            if row:
-                counts[i] += 1
+            first, last = words[j, 0], words[j, 1]
+            key = word_key(points, first, last)
+            slot = np.int64(key >> np.uint64(32)) & (len(slots) - 1)
+            while slots[slot] >= 0 and keys[slots[slot]] != key:  # 64 bits do not collide in a vocabulary
+                slot = (slot + 1) & (len(slots) - 1)
+            word = slots[slot]
+            if word >= 0:
+                counts[i] += known_features[word]
                 for k in range(len(total)):
-                    total[k] += weights[row, k]
+                    total[k] += known_sums[word, k]
+                continue
+            hashed = hash_word(points, first, last, buckets, 0)
+            features = _add_weights(rows, weights, buckets[:hashed], own)
+            counts[i] += features
+            total += own
+            if last - first > _LONGEST_REMEMBERED:
+                continue
+            if size[0] == len(keys):  # full: begin anew
+                slots[:], size[0] = -1, 0
+            word = size[0]
+            slots[slot], keys[word], known_features[word], size[0] = word, key, features, word + 1
+            known_sums[word] = own
         sums[i] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_weights(rows, weights, buckets, total):  # type: ignore[no-untyped-def]
+    """The sum of the weights of some buckets into `total`; returns how many of them have any."""
+    total[:] = 0
+    count = 0
+    for bucket in buckets:
+        row = rows[bucket]
+        if row:
+            count += 1
+            for k in range(len(total)):
+                total[k] += weights[row, k]
+    return count

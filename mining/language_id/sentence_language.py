@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ LIKELY = 0.5
 
 # A word or two may be anything: below this many features (three words) the prior grows, up to so much.
 _SHORT, _LENIENCY = 80, 5.0
+_NEGLIGIBLE = -40.0  # an exponential that is lost in rounding beside 1
 
 # Other codes of what the model knows under one, and languages that it cannot tell from that one.
 _OTHER_NAMES = {
@@ -65,8 +67,26 @@ def log_odds(model: Model, scores: Scores, language: str) -> NDArray[np.float64]
     own = np.isin(model.languages, list(confusable(language)))
     if not own.any():
         return np.full(len(scores.logits), -np.inf)
-    logits = scores.logits.astype(np.float64)
     name = _OTHER_NAMES.get(language, language)
     prior = model.prior[model.languages.index(name) if name in model.languages else own]
     prior = prior + _LENIENCY * np.clip(1 - scores.features / _SHORT, 0, 1) ** 2
-    return np.logaddexp.reduce(logits[:, own], axis=1) - np.logaddexp.reduce(logits[:, ~own], axis=1) + prior
+    return _log_ratios(scores.logits, own) + prior
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_ratios(logits, own):  # type: ignore[no-untyped-def]
+    """(n,) the logarithm of the sum of exponentials of a row's own logits, less that of the others'."""
+    out = np.empty(len(logits))
+    for row in range(len(logits)):
+        highest = np.full(2, -np.inf)
+        for language in range(len(own)):
+            side = np.int64(own[language])
+            highest[side] = max(highest[side], np.float64(logits[row, language]))
+        sums = np.zeros(2)
+        for language in range(len(own)):
+            side = np.int64(own[language])
+            below = np.float64(logits[row, language]) - highest[side]
+            if below > _NEGLIGIBLE:
+                sums[side] += np.exp(below)
+        out[row] = np.log(sums[1]) + highest[1] - np.log(sums[0]) - highest[0]
+    return out

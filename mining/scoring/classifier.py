@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,8 +18,10 @@ from mining.files import atomic_group
 from mining.paths import exists, open_url
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.prior import Components
+from mining.scoring.trees import Trees, parse_trees, predict
+from mining.threads import thread_pool
 
-if TYPE_CHECKING:  # takes most of a second to import, which a mine by the margin alone need not wait for
+if TYPE_CHECKING:  # takes most of a second to import, and is needed for training and explanations alone
     import lightgbm
 
 ABOUT, PROJECTION, COMPONENTS = "classifier.json", "projection.npy", "components.npy"
@@ -52,11 +55,22 @@ class Scaling(NamedTuple):
         return (self.slope * raw + self.intercept).astype(np.float32)
 
 
-class TreeHead(NamedTuple):
-    """The trees of one use, and the scaling of their scores."""
+@dataclass(frozen=True)
+class TreeHead:
+    """The trees of one use as LightGBM writes them, and the scaling of their scores."""
 
-    booster: lightgbm.Booster
+    model: str
     scaling: Scaling
+
+    @cached_property
+    def trees(self) -> Trees:
+        return parse_trees(self.model)
+
+    @cached_property
+    def booster(self) -> lightgbm.Booster:
+        import lightgbm
+
+        return lightgbm.Booster(model_str=self.model)
 
 
 @dataclass(frozen=True)
@@ -69,13 +83,13 @@ class PairClassifier:
     encoder: str  # the fingerprint of the encoder whose vectors it was trained on
     about: dict[str, object]  # how it was trained and what it reached
 
-    def log_ratios(self, features: NDArray[np.float32], use: Use, threads: int = 0) -> NDArray[np.float32]:
+    def log_ratios(self, features: NDArray[np.float32], use: Use, threads: int | None = None) -> NDArray[np.float32]:
         """How much likelier each pair's features are of a translation than of none: the score that pairs are ranked by.
 
         With what is known of all pairs of a bitext (`mining.scoring.prior`) it becomes a probability.
         """
         head = self.heads[use]
-        return head.scaling.log_ratios(raw_scores(head.booster, features, use, threads))
+        return head.scaling.log_ratios(raw_scores(head.trees, features, use, threads))
 
     def explain(self, features: NDArray[np.float32], use: Use, most: int = 8) -> list[list[Contribution]]:
         """For each pair the features that move its log odds most (Shapley values of the trees), largest first."""
@@ -99,7 +113,7 @@ class PairClassifier:
 
     def save(self, folder: str) -> None:
         """A folder of text, JSON and one array: nothing that runs code when it is read."""
-        contents = {_trees(use): head.booster.model_to_string().encode() for use, head in self.heads.items()}
+        contents = {_trees(use): head.model.encode() for use, head in self.heads.items()}
         contents[PROJECTION] = _array_content(self.projection.astype(np.float16))
         contents[COMPONENTS] = _array_content(self.components.densities.astype(np.float32))
         about = {
@@ -127,12 +141,11 @@ def _digest(content: bytes) -> str:
 
 
 def raw_scores(
-    booster: lightgbm.Booster, features: NDArray[np.float32], use: Use, threads: int = 0
+    trees: Trees, features: NDArray[np.float32], use: Use, threads: int | None = None
 ) -> NDArray[np.float64]:
     """The trees' log odds; where candidates are ranked, a little of the margin orders what the trees take for equal."""
-    if not len(features):
-        return np.empty(0)
-    raw = np.asarray(booster.predict(features, raw_score=True, num_threads=threads), np.float64)
+    with thread_pool(threads) as pool:
+        raw = predict(trees, features, pool)
     # A pair without a margin (an isolated sentence) is ranked by the trees alone.
     return raw + _RANKING * np.nan_to_num(features[:, RATIO] - 1.0) if use == Use.mining else raw
 
@@ -147,8 +160,6 @@ def is_classifier(folder: str) -> bool:
 
 def load_classifier(folder: str) -> PairClassifier:
     """A classifier that `save` wrote; one of other features, or with a file that is not its own, is refused."""
-    import lightgbm
-
     try:
         about = json.loads(_read(f"{folder}/{ABOUT}"))
         if about["version"] != _VERSION or about["features"] != list(NAMES):
@@ -163,12 +174,14 @@ def load_classifier(folder: str) -> PairClassifier:
             np.load(io.BytesIO(contents[name]), allow_pickle=False) for name in (PROJECTION, COMPONENTS)
         )
         heads = {
-            Use(use): TreeHead(lightgbm.Booster(model_str=contents[_trees(use)].decode()), Scaling(*numbers))
+            Use(use): TreeHead(contents[_trees(use)].decode(), Scaling(*numbers))
             for use, numbers in about["scaling"].items()
         }
+        if any(head.trees.features.max() >= len(NAMES) for head in heads.values()):
+            raise ValueError("its trees ask for features that there are not")
     except FileNotFoundError as error:
         raise InputError(f"{folder}: no pair classifier there ({error}); make one with train-classifier") from None
-    except (ValueError, KeyError, TypeError, lightgbm.basic.LightGBMError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: a damaged pair classifier ({error}); train it again") from None
     components = Components(densities.astype(np.float64))
     return PairClassifier(heads, components, projection.astype(np.float32), about["encoder"], about["about"])

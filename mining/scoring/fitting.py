@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from mining.retrieval import greedy_matching
 from mining.scoring.classifier import Scaling, TreeHead, Use, raw_scores
 from mining.scoring.features import NAMES
 from mining.scoring.prior import Components
-
-if TYPE_CHECKING:  # takes most of a second to import
-    import lightgbm
+from mining.scoring.trees import parse_trees
 
 Floats = NDArray[np.float64]
 
@@ -58,9 +56,9 @@ class TaskExamples(NamedTuple):
         return kept[self.usable[kept]]
 
 
-def fit_trees(tasks: Sequence[TaskExamples], rounds: int = 300, seed: int = 0, threads: int = 0) -> lightgbm.Booster:
-    """Trees over the usable examples of all tasks together, each task with the same weight."""
-    import lightgbm
+def fit_trees(tasks: Sequence[TaskExamples], rounds: int = 300, seed: int = 0, threads: int | None = None) -> str:
+    """Trees over the usable examples of all tasks together, each task with the same weight, as LightGBM writes them."""
+    import lightgbm  # takes most of a second
 
     rng = np.random.default_rng(seed)
     used, weights = zip(*(_drawn(task.take(task.usable), rng) for task in tasks), strict=True)
@@ -71,8 +69,8 @@ def fit_trees(tasks: Sequence[TaskExamples], rounds: int = 300, seed: int = 0, t
         weight=np.concatenate([weight * (size / weight.sum()) for weight in weights]),
         feature_name=[name.replace(" ", "_") for name in NAMES],
     )
-    parameters = _PARAMETERS | {"seed": seed, "num_threads": threads}
-    return lightgbm.train(parameters, data, num_boost_round=rounds)
+    parameters = _PARAMETERS | {"seed": seed, "num_threads": threads or 0}
+    return str(lightgbm.train(parameters, data, num_boost_round=rounds).model_to_string())
 
 
 def _drawn(task: TaskExamples, rng: np.random.Generator) -> tuple[TaskExamples, Floats]:
@@ -89,16 +87,16 @@ class Fitted(NamedTuple):
     components: Components
 
 
-def fit_head(tasks: Sequence[TaskExamples], use: Use, rounds: int, seed: int = 0, threads: int = 0) -> Fitted:
+def fit_head(tasks: Sequence[TaskExamples], use: Use, rounds: int, seed: int = 0, threads: int | None = None) -> Fitted:
     """Trees of the tasks of one use, calibrated on what trees of the other folds say of each."""
     chosen = [task for task in tasks if task.use == use]
     scores = [np.empty(len(task.labels)) for task in chosen]
     folds = _folds(chosen, np.random.default_rng(seed))
     for fold in range(_FOLDS):
         others = [task.take(numbers != fold) for task, numbers in zip(chosen, folds, strict=True)]
-        booster = fit_trees([task for task in others if len(task.labels)], rounds, seed, threads)
+        trees = parse_trees(fit_trees([task for task in others if len(task.labels)], rounds, seed, threads))
         for task, numbers, found in zip(chosen, folds, scores, strict=True):
-            found[numbers == fold] = raw_scores(booster, task.features[numbers == fold], use, threads)
+            found[numbers == fold] = raw_scores(trees, task.features[numbers == fold], use, threads)
     scaling = fit_scaling(chosen, scores)
     judged = [(scaling.log_ratios(raw), task.components) for task, raw in zip(chosen, scores, strict=True)]
     return Fitted(TreeHead(fit_trees(chosen, rounds, seed, threads), scaling), Components.of(judged))

@@ -17,8 +17,8 @@ from mining.scoring.words import Words, decode, hash_text, utf8_content
 from mining.threads import Threads
 
 _COUNTED = (
-    (r"\p{L}", r"\p{Lu}", r"\p{Nd}", r"\p{Latin}", r"[?？؟;]", r"[!！]", r"[:：]"),
-    (r"[,，、،]", r"[.。।]", "[\"'«»“”„‘’「」『』]", r"[(){}\[\]（）]", r"[-–—/]"),
+    *(r"\p{L}", r"\p{Lu}", r"\p{Nd}", r"\p{Latin}", r"[?？؟;]", r"[!！]", r"[:：]"),
+    *(r"[,，、،]", r"[.。।]", "[\"'«»“”„‘’「」『』]", r"[(){}\[\]（）]", r"[-–—/]"),
 )
 _PUNCTUATION = ("question marks", "exclamation marks", "colons", "commas", "full stops", "quotes", "brackets", "dashes")
 NAMES = (
@@ -71,15 +71,15 @@ class LengthModel(NamedTuple):
 
 def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) -> Surface:
     """Everything that concerns one text alone, once for each text."""
-    first, second = (count_characters(texts, *kinds) for kinds in _COUNTED)
+    counts = count_characters(texts, *_COUNTED)
     content, starts = utf8_content(texts)
     latin = np.zeros(len(words.hashes), bool)
     _is_ascii(*utf8_content(words.vocabulary), latin)
     endings = np.zeros(len(texts), np.int8)
     _endings(content, starts, _ending_kinds(), endings)
     return Surface(
-        np.concatenate([first.kinds, second.kinds], axis=1).astype(np.float32),
-        first.characters.astype(np.float32),
+        counts.kinds.astype(np.float32),
+        counts.characters.astype(np.float32),
         endings,
         words,
         weights,

@@ -79,7 +79,7 @@ def score_chunk(
 
 def scores_of(features: np.ndarray, classifier: PairClassifier, threads: int | None = None) -> np.ndarray:
     """(pairs, `SCORES`) of pairs by their features."""
-    ratios = classifier.log_ratios(features, Use.cleaning, threads or 0)
+    ratios = classifier.log_ratios(features, Use.cleaning, threads)
     return np.stack([ratios, features[:, _COSINE], features[:, RATIO]], axis=1)
 
 

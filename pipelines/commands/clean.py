@@ -94,7 +94,8 @@ def command(
         hub = hub_folder(dataset, dataset_columns, languages)
         with held_folder(settings.work), catch_warnings():
             filterwarnings("ignore", "without lang=")  # the note below says it
-            import_trees()
+            if settings.explain:
+                import_trees()
             cleaned = clean(settings, where)
             outputs.write(settings, cleaned, pairs or settings.bitext.path)
             known = [lang for lang in languages if lang]

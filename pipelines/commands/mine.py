@@ -9,7 +9,6 @@ import typer
 
 from pipelines.commands.console_output import console_report, say_notes
 from pipelines.commands.derived import GivenOptions, key, validated, with_settings
-from pipelines.commands.light_imports import import_trees
 from pipelines.commands.options import (
     CORPUS_OPTIONS,
     PAIR_SEARCH_OPTIONS,
@@ -107,8 +106,6 @@ def command(
         settings = _settings(tree, outputs, where)
         languages = settings.source.read.lang, settings.target.read.lang
         hub = hub_folder(dataset, dataset_columns, languages)
-        if settings.rescore != "off":
-            import_trees()
         result = mine_corpora(settings, where, quiet=False, report=console_report)
         written = outputs.write(result.pairs, languages, where)
         about = [encoder_row(settings.encoder, languages)]

@@ -1,0 +1,126 @@
+"""Gradient-boosted trees as LightGBM writes them, walked by a compiled kernel: its scores, bit for bit, in less time.
+
+Rows go down a tree side by side, so that the processor gathers for many of them at once and has no branch to guess.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from mining.threads import Threads
+
+_ROWS = 64  # that go down together
+_NAN_MISSING = 2
+
+
+class Trees(NamedTuple):
+    """The nodes of all trees, each tree's in a row; a leaf leads to itself."""
+
+    roots: NDArray[np.int32]  # (trees,)
+    depths: NDArray[np.int32]  # (trees,) steps to the deepest leaf
+    features: NDArray[np.int32]  # (nodes,)
+    thresholds: NDArray[np.float32]  # (nodes,)
+    children: NDArray[np.int32]  # (3 nodes,) where a value up to the threshold goes, a larger one, NaN
+    values: NDArray[np.float64]  # (nodes,) of leaves
+
+
+def parse_trees(model: str) -> Trees:
+    """The trees of LightGBM's text; ValueError where that is damaged, or has other splits than of numbers."""
+    blocks = model.partition("\nend of trees")[0].split("\nTree=")[1:]
+    if not blocks:
+        raise ValueError("no trees in it")
+    parsed = [_parse_tree(dict(line.split("=", 1) for line in block.split("\n")[1:] if line)) for block in blocks]
+    roots = np.cumsum([0, *(len(tree.features) for tree in parsed)])[:-1].astype(np.int32)
+    parts = zip(*(tree._replace(children=tree.children + root) for tree, root in zip(parsed, roots, strict=True)), strict=True)
+    return Trees(roots, *(np.concatenate(part) for part in list(parts)[1:]))
+
+
+def _parse_tree(fields: dict[str, str]) -> Trees:
+    """One tree; its leaves follow its splits."""
+    leaves = int(fields["num_leaves"])
+    splits = leaves - 1
+    features, thresholds, kinds, left, right = (
+        np.array(fields[name].split() if splits else [], np.float64)
+        for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child")
+    )
+    kinds = kinds.astype(np.int64)
+    missing = kinds >> 2 & 3
+    if (features < 0).any():
+        raise ValueError("a feature of a number below 0")
+    if (kinds & 1).any() or not np.isin(missing, (0, _NAN_MISSING)).all():
+        raise ValueError("splits by category, or zeros taken for missing")
+    # A missing value goes where the split says, or is taken for 0 where training met none.
+    nan_left = np.where(missing == _NAN_MISSING, kinds & 2 > 0, thresholds >= 0)
+    ends = [np.where(child < 0, splits - child - 1, child) for child in (left, right)]
+    own = np.arange(splits, splits + leaves)
+    children = np.stack([*ends, np.where(nan_left, *ends)], axis=1)
+    every = np.concatenate([children, np.repeat(own[:, None], 3, axis=1)]).astype(np.int32)
+    return Trees(
+        np.zeros(1, np.int32),
+        np.array([_depth(every, splits)], np.int32),
+        np.concatenate([features, np.zeros(leaves)]).astype(np.int32),
+        np.concatenate([_rounded_down(thresholds), np.zeros(leaves, np.float32)]),
+        every.ravel(),
+        np.concatenate([np.zeros(splits), np.array(fields["leaf_value"].split(), np.float64)]),
+    )
+
+
+def _depth(children: NDArray[np.int32], splits: int) -> int:
+    """Steps until every node that can be reached is a leaf; ValueError where there is no end."""
+    reached, depth = np.zeros(1, np.int32), 0
+    while (reached < splits).any():
+        reached, depth = np.unique(children[reached]), depth + 1
+        if depth > splits or reached[-1] >= len(children):
+            raise ValueError("a tree without an end")
+    return depth
+
+
+def _rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 up to each threshold: float32 values compare with it as with the threshold itself."""
+    near = thresholds.astype(np.float32)
+    return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+
+
+def predict(trees: Trees, features: NDArray[np.float32], threads: Threads) -> NDArray[np.float64]:
+    """The sum of the trees' values for each row of features, as LightGBM's raw scores."""
+    out = np.zeros(len(features))
+
+    def work(thread: int, start: int, stop: int) -> None:
+        _walk(*trees, features[start:stop], out[start:stop])
+
+    threads.over_rows(len(features), work)
+    return out
+
+
+@nb.njit(cache=True, nogil=True)
+def _walk(
+    roots: np.ndarray,
+    depths: np.ndarray,
+    features: np.ndarray,
+    thresholds: np.ndarray,
+    children: np.ndarray,
+    values: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    width = rows.shape[1]
+    block = np.zeros(_ROWS * width, np.float32)
+    nodes, totals = np.empty(_ROWS, np.int32), np.empty(_ROWS)
+    for start in range(0, len(rows), _ROWS):
+        count = min(_ROWS, len(rows) - start)
+        block[: count * width] = rows[start : start + count].ravel()
+        totals[:] = 0.0
+        for tree in range(len(roots)):
+            nodes[:] = roots[tree]
+            for _ in range(depths[tree]):
+                for row in range(_ROWS):
+                    node = nodes[row]
+                    value = block[row * width + features[node]]
+                    nodes[row] = children[3 * node + np.int32(value > thresholds[node]) + 2 * np.int32(value != value)]
+            for row in range(_ROWS):
+                totals[row] += values[nodes[row]]
+        out[start : start + count] = totals[:count]
