@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 # Letters and digits live in planes 0 to 3; above are only tags and private use.
 _LAST = 0x40000
+_SURROGATES = range(0xD800, 0xE000)
 _SPACE = r"[\s\p{Z}]"
 
 
@@ -57,11 +58,14 @@ def _kind_sets(kinds: tuple[str, ...]) -> _KindSets:
 @cache
 def class_members(kind: str) -> NDArray[np.bool_]:
     """Which code points belong to an RE2 character class."""
-    surrogates = range(0xD800, 0xE000)
-    characters = pa.array([" " if code in surrogates else chr(code) for code in range(_LAST)])
-    members = pc.match_substring_regex(characters, kind).to_numpy(zero_copy_only=False)
-    members[surrogates.start : surrogates.stop] = False
+    members = pc.match_substring_regex(_characters(), kind).to_numpy(zero_copy_only=False)
+    members[_SURROGATES.start : _SURROGATES.stop] = False
     return members
+
+
+@cache
+def _characters() -> pa.Array:
+    return pa.array([" " if code in _SURROGATES else chr(code) for code in range(_LAST)])
 
 
 @njit(cache=True, nogil=True)

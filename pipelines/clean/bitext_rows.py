@@ -175,10 +175,11 @@ def as_row(source: Any, target: Any, record: str | None = None) -> BitextRow:
     """A pair, or the reason why these are none."""
     if not isinstance(source, str) or not isinstance(target, str):
         return BitextRow(None, None, record, "no text")
-    if not source.strip() or not target.strip():
+    plain = source.strip(), target.strip()
+    if not all(plain):
         return BitextRow(source, target, record, "empty")
     try:
         source.encode(), target.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
         return BitextRow(None, None, None, "not UTF-8")
-    return BitextRow(source.strip(), target.strip(), record)
+    return BitextRow(*plain, record)

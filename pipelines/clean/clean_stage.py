@@ -5,8 +5,9 @@ Memory is one chunk on each core of a worker and a histogram here, whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -44,6 +45,7 @@ class Cleaned(NamedTuple):
     point: Point
     reasons: dict[str, tuple[int, list[int]]]  # how many, and the first line numbers
     chunks: list[str]
+    mixture: Mixture
     probes: Check
 
 
@@ -58,7 +60,7 @@ class ScoreChunk(beam.DoFn):
         self._loaded = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
 
     def process(self, number: int) -> Iterator[int]:
-        _score_file(self.settings, self._loaded, number)
+        _score(self.settings, self._loaded, number, _read(_chunk_url(self.settings, number)))
         yield number
 
 
@@ -98,42 +100,52 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     return Loaded(Scorer(encoder, classifier, langs, lexicon), probes)
 
 
-def _score_file(settings: CleanSettings, loaded: Loaded, number: int, threads: int | None = None) -> None:
-    chunk = with_probes(_read(_chunk_url(settings, number)), loaded.probes, number)
+def _score(settings: CleanSettings, loaded: Loaded, number: int, chunk: pa.Table, threads: int | None = None) -> None:
+    chunk = with_probes(chunk, loaded.probes, number)
     scores = score_chunk(chunk, loaded.scorer, settings.filters, settings.explain, threads=threads)
     scored, probes = divide(scores)
     _write(_probes_url(settings, number), probes)
     _write(_scored_url(settings, number), scored)
 
 
-class ChunkFiles:
-    """The chunks of a bitext, each written when its number is asked for."""
+class Chunks:
+    """The numbered chunks of a bitext; `count` is how many were read so far."""
 
     def __init__(self, settings: CleanSettings) -> None:
         self.settings = settings
         self.count = 0
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[tuple[int, pa.Table]]:
         for chunk in read_chunks(self.settings.bitext, self.settings.rows):
-            _write(_chunk_url(self.settings, self.count), chunk)
             self.count += 1
-            yield self.count - 1
+            yield self.count - 1, chunk
         if not self.count:
             raise InputError(f"{self.settings.bitext.path}: no pairs in it")
 
+    def stored(self) -> list[int]:
+        """All of them in the work folder, by number, for workers that share no memory."""
+        for number, chunk in self:
+            _write(_chunk_url(self.settings, number), chunk)
+        return list(range(self.count))
 
-def _score_here(settings: CleanSettings, chunks: ChunkFiles) -> None:
+
+def _score_here(settings: CleanSettings, chunks: Chunks) -> None:
     """Chunks are scored while the next ones are read, as many at a time as there are cores, each by one thread.
 
     Much of the work is Python's; the kernels of one chunk run beside it of another.
     """
-    loaded = load_scorer(settings)
-    pool = ThreadPoolExecutor(core_count())
+    loaded, cores = load_scorer(settings), core_count()
+    waiting: deque[Future[None]] = deque()
+    pool = ThreadPoolExecutor(cores)
     try:
-        for _ in pool.map(partial(_score_file, settings, loaded, threads=1), chunks):
-            pass
+        for number, chunk in chunks:
+            waiting.append(pool.submit(_score, settings, loaded, number, chunk, 1))
+            if len(waiting) > cores:  # one is read ahead: more would only take memory
+                waiting.popleft().result()
+        for scored in waiting:
+            scored.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # what is read far ahead of an error or Ctrl-C is not scored first
+        pool.shutdown(cancel_futures=True)  # what is left after an error or Ctrl-C is not scored first
 
 
 def _classifier(settings: CleanSettings) -> PairClassifier:
@@ -154,28 +166,25 @@ def _seed_pairs(settings: BitextSettings | None) -> SeedPairs:
 
 
 def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
-    """Score every pair of a bitext and decide which stay; the decisions are in the chunks of the work folder."""
-    chunks = ChunkFiles(settings)
+    """Score every pair of a bitext and decide which stay; the scores are in the chunks of the work folder."""
+    chunks = Chunks(settings)
     run(
-        lambda: Clean(settings, list(chunks)),
+        lambda: Clean(settings, chunks.stored()),
         runner or RunnerSettings(),
         workers=1,
         here=partial(_score_here, settings, chunks),
     )
     urls = [_scored_url(settings, number) for number in range(chunks.count)]
-    ratios = Ratios.of(np.empty(0))
+    rows, ratios = 0, Ratios.of(np.empty(0))
     for url in urls:
-        ratios += Ratios.of(_log_ratios(_read(url)))
+        table = _read(url, ["log_ratio"])
+        rows, ratios = rows + len(table), ratios + Ratios.of(_log_ratios(table))
     mixture = fit_mixture(ratios, _classifier(settings).components)
     point = threshold_for(ratios, mixture, settings.precision)
-    rows = kept = 0
-    for url in urls:
-        table = _decided(_read(url), point, mixture)
-        _write(url, table)
-        rows, kept = rows + len(table), kept + table["reason"].null_count
-    reasons = count_reasons(_read(url).select(["line", "reason"]) for url in urls)
+    reasons = count_reasons(_decided(_read(url, ["line", "reason", "log_ratio"]), point, mixture) for url in urls)
+    kept = rows - sum(count for count, _ in reasons.values())
     probes = check((_read(_probes_url(settings, number)) for number in range(chunks.count)), point)
-    return Cleaned(rows, kept, mixture.share, point, reasons, urls, probes)
+    return Cleaned(rows, kept, mixture.share, point, reasons, urls, mixture, probes)
 
 
 def _log_ratios(table: pa.Table) -> np.ndarray:
@@ -210,14 +219,14 @@ def _probes_url(settings: CleanSettings, number: int) -> str:
 
 def _write(url: str, table: pa.Table) -> None:
     with atomic_writer(url) as stream:
-        pq.write_table(table, stream, compression="zstd")
+        pq.write_table(table, stream, compression="zstd", use_dictionary=["reason"])  # no text is there twice
 
 
-def _read(url: str) -> pa.Table:
+def _read(url: str, columns: Sequence[str] | None = None) -> pa.Table:
     with open_binary(url) as stream:
-        return pq.read_table(stream)
+        return pq.read_table(stream, columns=columns)
 
 
 def read_scored(cleaned: Cleaned) -> Iterator[pa.Table]:
-    """The rows of all chunks, in order."""
-    return map(_read, cleaned.chunks)
+    """The rows of all chunks, in order, with what was decided."""
+    return (_decided(_read(url), cleaned.point, cleaned.mixture) for url in cleaned.chunks)

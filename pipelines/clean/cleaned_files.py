@@ -35,7 +35,7 @@ def write_kept(
     """The rows without a reason: as they stood where the format stays the same, else both texts and the score."""
     kind = format or format_of(url)
     if kind == bitext.kind and kind in _LINES:
-        return _write_lines(url, (_line(row, kind, scores) for row in _rows(_kept(tables))))
+        return _write_lines(url, (line for table in _kept(tables) for line in _lines(table, kind, scores)))
     if kind == bitext.kind == Format.TMX:
         with atomic_text(url) as stream:
             units = (_unit(row, scores) for row in _rows(_kept(tables)))
@@ -71,12 +71,14 @@ def _rows(tables: Iterable[pa.Table]) -> Iterator[dict]:
         yield from table.to_pylist()
 
 
-def _line(row: dict, kind: Format, scores: bool) -> str:
+def _lines(table: pa.Table, kind: Format, scores: bool) -> Iterable[str]:
+    """The rows as they stood."""
     if not scores:
-        return str(row["record"])
+        return table["record"].to_pylist()
+    rows = table.select(["record", *SCORES]).to_pylist()
     if kind == Format.TSV:
-        return "\t".join([row["record"], *map(str, _scores(row).values())])
-    return json.dumps(json.loads(row["record"]) | _scores(row), ensure_ascii=False)
+        return ("\t".join([row["record"], *map(str, _scores(row).values())]) for row in rows)
+    return (json.dumps(json.loads(row["record"]) | _scores(row), ensure_ascii=False) for row in rows)
 
 
 def _unit(row: dict, scores: bool) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
+from numpy.typing import NDArray
+
+from mining.scoring.words import decode, utf8_content
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 _REMEMBERED = 1 << 24  # pairs, by 8 bytes each
+_LAST = 0x40000  # above are no letters
+_START, _BETWEEN, _NUMBER = 0x2545F4914F6CDD1D, 0x110000, 0x10FFFF  # no characters
 _PLACES = 8  # of a bucket: of a quarter as many pairs as there is room for, one in 5,000 is forgotten
 
 
@@ -22,30 +29,83 @@ class RepeatedPairs:
     def reasons(self, source: pa.ChunkedArray, target: pa.ChunkedArray, known: pa.ChunkedArray) -> pa.Array:
         """The known reasons, and those of repeated pairs where there is none; of pairs that repeat, the first stays."""
         rows = np.flatnonzero(known.is_null().to_numpy())
-        letters = [_letters(side.take(rows)) for side in (source, target)]
-        same = _met(_keys(*letters), self._same)
-        near = _met(_keys(*map(_without_details, letters)), self._near)
+        keys = np.full((2, len(rows)), _START, np.uint64)  # of what is the same, and of what is nearly so
+        for side in (source, target):
+            _add_letters(*utf8_content(side.take(rows).combine_chunks()), *_forms(), keys)
+        same, near = _met(keys[0], self._same), _met(keys[1], self._near)
         reasons = np.array(known.to_pylist(), object)
         reasons[rows[near]] = NEAR_DUPLICATE
         reasons[rows[same]] = DUPLICATE
         return pa.array(reasons, pa.string())
 
 
-def _letters(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Letters and digits alone, in lower case; a text without any stands for itself."""
-    plain = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\p{L}\p{M}\p{N}]+", "")
-    return pc.if_else(pc.equal(pc.binary_length(plain), 0), texts, plain)
+class _Forms(NamedTuple):
+    """What remains of each code point: nothing of signs, and two forms of letters, marks and numbers.
+
+    The first is lower case. The second is without accents, and has one sign for every number: what differs in these
+    alone teaches nothing new.
+    """
+
+    starts: NDArray[np.int32]  # (code points + 1,) of the forms of one
+    letters: NDArray[np.uint32]
+    plain_starts: NDArray[np.int32]
+    plain: NDArray[np.uint32]
 
 
-def _without_details(letters: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Every number as 0, and no accents: what differs in these alone teaches nothing new."""
+@cache
+def _forms() -> _Forms:
+    """As Unicode has them, by Arrow; a number is `_NUMBER` in the second form."""
+    codes = np.arange(_LAST, dtype=np.uint32)
+    surrogate = (codes >= 0xD800) & (codes < 0xE000)
+    characters = pa.array(["" if hidden else chr(code) for code, hidden in zip(codes, surrogate, strict=True)])
+    letters = pc.replace_substring_regex(pc.utf8_lower(characters), r"[^\p{L}\p{M}\p{N}]+", "")
     plain = pc.replace_substring_regex(pc.utf8_normalize(letters, "NFKD"), r"\p{Mn}+", "")
-    return pc.replace_substring_regex(plain, r"\p{N}+", "0")
+    plain = pc.replace_substring_regex(plain, r"\p{N}+", chr(_NUMBER))
+    return _Forms(*_code_points(letters), *_code_points(plain))
 
 
-def _keys(source: pa.ChunkedArray, target: pa.ChunkedArray) -> np.ndarray:
-    joined = pc.binary_join_element_wise(source.cast(pa.binary()), target.cast(pa.binary()), b"\t")
-    return np.fromiter((xxhash.xxh3_64_intdigest(text) for text in joined.to_pylist()), np.uint64, len(joined))
+def _code_points(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    starts = np.concatenate([[0], np.cumsum(pc.utf8_length(texts).to_numpy())]).astype(np.int32)
+    return starts, np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_letters(
+    content: np.ndarray,
+    starts: np.ndarray,
+    form_starts: np.ndarray,
+    letters: np.ndarray,
+    plain_starts: np.ndarray,
+    plain: np.ndarray,
+    keys: np.ndarray,
+) -> None:
+    """Hash the letters of each text into both keys of its pair; a text without any stands for itself."""
+    for row in range(len(starts) - 1):
+        same, near = _mixed(keys[0, row], _BETWEEN), _mixed(keys[1, row], _BETWEEN)
+        before, after_number = same, False
+        at = starts[row]
+        while at < starts[row + 1]:
+            code, size = decode(content, at)
+            at += size
+            if code >= len(form_starts) - 1:
+                continue
+            for place in range(form_starts[code], form_starts[code + 1]):
+                same = _mixed(same, letters[place])
+            for place in range(plain_starts[code], plain_starts[code + 1]):
+                number = plain[place] == _NUMBER
+                if not number or not after_number:
+                    near = _mixed(near, plain[place])
+                after_number = number
+        if same == before:
+            for at in range(starts[row], starts[row + 1]):
+                same, near = _mixed(same, np.uint32(content[at])), _mixed(near, np.uint32(content[at]))
+        keys[0, row], keys[1, row] = same, near
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _mixed(key: np.uint64, code: np.uint32) -> np.uint64:
+    key = (key ^ np.uint64(code)) * np.uint64(0x9E3779B97F4A7C15)
+    return key ^ (key >> np.uint64(32))
 
 
 @nb.njit(cache=True, nogil=True)

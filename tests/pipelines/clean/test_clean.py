@@ -7,7 +7,6 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -342,23 +341,28 @@ def test_the_noise_benchmark_tells_kinds_apart_by_every_score(scoring_encoder: P
     assert found["de-en classifier precision at 95% recall"] > 60
 
 
-def test_an_error_of_reading_does_not_wait_for_what_was_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    failed, scored = Event(), []
+def test_few_chunks_are_read_ahead_and_an_error_of_reading_ends_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read, ahead, scored = [], [], []
 
     def chunks(bitext: object, rows: int) -> Iterator[pa.Table]:
-        yield from [pa.table({"line": [1]})] * 40
-        failed.set()
+        for number in range(40):
+            read.append(number)
+            yield pa.table({"line": [1]})
         raise InputError("bitext.tsv, line 41: cut off")
 
-    def score(settings: object, loaded: object, number: int, threads: int) -> None:
-        failed.wait()
+    def score(settings: object, loaded: object, number: int, chunk: pa.Table, threads: int) -> None:
+        if len(read) == 40:
+            time.sleep(0.05)
+        ahead.append(len(read) - len(scored))
         scored.append(number)
-        time.sleep(0.05)
 
+    monkeypatch.setattr(clean_stage, "core_count", lambda: 3)
     monkeypatch.setattr(clean_stage, "read_chunks", chunks)
     monkeypatch.setattr(clean_stage, "load_scorer", lambda settings: None)
-    monkeypatch.setattr(clean_stage, "_score_file", score)
+    monkeypatch.setattr(clean_stage, "_score", score)
     settings = CleanSettings(bitext=BitextSettings(path="bitext.tsv"), encoder="encoder", work=str(tmp_path))
     with pytest.raises(InputError, match="line 41"):
         clean_stage.clean(settings)
-    assert len(scored) < 40
+    assert len(scored) >= 37 and max(ahead) <= 5
