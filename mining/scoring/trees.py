@@ -35,8 +35,9 @@ def parse_trees(model: str) -> Trees:
         raise ValueError("no trees in it")
     parsed = [_parse_tree(dict(line.split("=", 1) for line in block.split("\n")[1:] if line)) for block in blocks]
     roots = np.cumsum([0, *(len(tree.features) for tree in parsed)])[:-1].astype(np.int32)
-    parts = zip(*(tree._replace(children=tree.children + root) for tree, root in zip(parsed, roots, strict=True)), strict=True)
-    return Trees(roots, *(np.concatenate(part) for part in list(parts)[1:]))
+    placed = [tree._replace(children=tree.children + root) for tree, root in zip(parsed, roots, strict=True)]
+    _, *parts = zip(*placed, strict=True)
+    return Trees(roots, *map(np.concatenate, parts))
 
 
 def _parse_tree(fields: dict[str, str]) -> Trees:

@@ -20,8 +20,11 @@ Projection = Callable[[np.ndarray], np.ndarray]
 
 def find_words(texts: Sequence[str], lang: str | None) -> Words:
     """The words of each text; Chinese and Japanese are segmented, where `lang` says so."""
-    spaced = segment(texts, lang) if lang is not None and canonical(lang) in _SEGMENTED else texts
-    return split_words(pa.array(spaced, pa.large_string()))
+    return split_words(pa.array(segment(texts, lang) if _is_segmented(lang) else texts, pa.large_string()))
+
+
+def _is_segmented(lang: str | None) -> bool:
+    return lang is not None and canonical(lang) in _SEGMENTED
 
 
 class WordEncoder:
@@ -70,5 +73,6 @@ class WordEncoder:
 
 def read_texts(texts: Sequence[str], lang: str | None, encoder: WordEncoder) -> TextSide:
     """What pair scoring knows of the texts of one side."""
-    words = find_words(texts, lang)
-    return text_side(pa.array(texts, pa.large_string()), words, encoder.of(words, lang))
+    column = pa.array(texts, pa.large_string())
+    words = find_words(texts, lang) if _is_segmented(lang) else split_words(column)
+    return text_side(column, words, encoder.of(words, lang))

@@ -77,10 +77,11 @@ def score_by_parts(chunk: pa.Table, loaded: Loaded, settings: CleanSettings, clo
     """What `score_chunk` does, a part at a time."""
     scorer = loaded.scorer
     texts = chunk.select(["source", "target"]).rename_columns(["src_text", "tgt_text"]).combine_chunks()
+    language = settings.filters.language
     with clock.part("filters but language"):
         apply_filters(texts, settings.filters.model_copy(update={"language": None}), *_LANGS)
     with clock.part("language filter"):
-        apply_filters(texts, settings.filters.none().model_copy(update={"language": settings.filters.language}), *_LANGS)
+        apply_filters(texts, settings.filters.none().model_copy(update={"language": language}), *_LANGS)
     sides = [(texts[name].to_pylist(), lang) for name, lang in zip(("src_text", "tgt_text"), _LANGS, strict=True)]
     with clock.part("subwords"):
         tokens = [scorer.encoder.tokenize(list(dict.fromkeys(side)), lang) for side, lang in sides]

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mining.language_id import identifier
 from mining.language_id.hashed_ngrams import MAX_FEATURES, code_points, hash_features, letter_kinds
 from mining.language_id.identifier import Model, load_model, save_model, score
 from mining.language_id.identifier_training import LabelledSentences, calibrate, fit, shrink
@@ -33,6 +34,24 @@ def features(text: str) -> set[int]:
 def test_the_classifier_learns(model: Model) -> None:
     for number, language in enumerate(LETTERS):
         assert (score(model, words(language, 100, 7)).logits.argmax(axis=1) == number).mean() > 0.95
+
+
+def test_remembered_words_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = [*words("de", 80, 5), "abc" * 30, "abc" * 30, *words("en", 80, 6), *words("de", 80, 5)]
+    plain, expected = model._replace(scale=1.0, bias=np.zeros(2, np.float32)), []
+    for sentence in text:
+        points, ends = code_points([sentence])
+        out = np.empty(MAX_FEATURES, np.int64)
+        rows = model.rows[out[: hash_features(points, 0, ends[0], letter_kinds(), out)]]
+        expected.append((model.weights[rows].sum(axis=0, dtype=np.int64), (rows > 0).sum()))
+    for remembered in (1 << 16, 64):  # with room for all words, and for a few
+        monkeypatch.setattr(identifier, "_REMEMBERED", remembered)
+        monkeypatch.setattr(identifier, "_memory", identifier._Memory())
+        for _ in range(2):
+            found = score(plain, text)
+            roots = np.sqrt(np.maximum(found.features, 1))
+            np.testing.assert_array_equal(found.features, [count for _, count in expected])
+            np.testing.assert_allclose(found.logits * roots[:, None], [sums for sums, _ in expected], rtol=1e-5)
 
 
 def test_stored_and_read_again(model: Model, tmp_path: Path) -> None:
