@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
     from pipelines.clean.bitext_rows import BitextSettings
     from pipelines.clean.clean_settings import CleanSettings
-    from pipelines.clean.clean_stage import Clean
     from pipelines.clean.clean_stage import clean as clean_bitext
+    from pipelines.clean.clean_transform import Clean
     from pipelines.embed.embed_settings import EmbedSettings
     from pipelines.embed.vector_stage import Embed
     from pipelines.graph.graph_settings import GraphSettings
@@ -71,7 +71,7 @@ __getattr__ = lazy_attributes(
         ),
         "align_documents": "pipelines.align.align_job",
         "BitextSettings": "pipelines.clean.bitext_rows",
-        "Clean": "pipelines.clean.clean_stage",
+        "Clean": "pipelines.clean.clean_transform",
         "CleanSettings": "pipelines.clean.clean_settings",
         "clean_bitext": "pipelines.clean.clean_stage:clean",  # pipelines.clean is the package
         "Embed": "pipelines.embed.vector_stage",

@@ -44,11 +44,11 @@ def _parse_tree(fields: dict[str, str]) -> Trees:
     """One tree; its leaves follow its splits."""
     leaves = int(fields["num_leaves"])
     splits = leaves - 1
-    features, thresholds, kinds, left, right = (
+    features, thresholds, left, right = (
         np.array(fields[name].split() if splits else [], np.float64)
-        for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child")
+        for name in ("split_feature", "threshold", "left_child", "right_child")
     )
-    kinds = kinds.astype(np.int64)
+    kinds = np.array(fields["decision_type"].split() if splits else [], np.int64)
     missing = kinds >> 2 & 3
     if (features < 0).any():
         raise ValueError("a feature of a number below 0")

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from apache_beam.utils.shared import Shared
 
 from encoder.inference import Encoder
 from mining.errors import InputError
@@ -33,6 +31,9 @@ from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_pr
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
+if TYPE_CHECKING:
+    import apache_beam as beam
+
 UNLIKELY = "unlikely"  # the reason of what the classifier rejects
 
 
@@ -47,37 +48,6 @@ class Cleaned(NamedTuple):
     chunks: list[str]
     mixture: Mixture
     probes: Check
-
-
-class ScoreChunk(beam.DoFn):
-    """The file of a chunk to the file of the scored chunk."""
-
-    def __init__(self, settings: CleanSettings) -> None:
-        self.settings = settings
-        self.shared = Shared()
-
-    def setup(self) -> None:
-        self._loaded = self.shared.acquire(partial(load_scorer, self.settings), tag=self.settings.model_dump_json())
-
-    def process(self, number: int) -> Iterator[int]:
-        _score(self.settings, self._loaded, number, _read(_chunk_url(self.settings, number)))
-        yield number
-
-
-class Clean(beam.PTransform):
-    """Numbers of chunks in the work folder to those of scored chunks."""
-
-    def __init__(self, settings: CleanSettings, chunks: list[int]) -> None:
-        super().__init__()
-        self.settings, self.chunks = settings, chunks
-
-    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[int]:
-        return (
-            root
-            | "Chunks" >> beam.Create(self.chunks)
-            | "Spread" >> beam.Reshuffle()
-            | "Score" >> beam.ParDo(ScoreChunk(self.settings))
-        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +68,11 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     if known.source:
         lexicon = seed_lexicon(SideTexts(known.source, langs[0]), SideTexts(known.target, langs[1]))
     return Loaded(Scorer(encoder, classifier, langs, lexicon), probes)
+
+
+def score_stored(settings: CleanSettings, loaded: Loaded, number: int) -> None:
+    """Score a chunk of the work folder."""
+    _score(settings, loaded, number, _read(_chunk_url(settings, number)))
 
 
 def _score(settings: CleanSettings, loaded: Loaded, number: int, chunk: pa.Table, threads: int | None = None) -> None:
@@ -169,7 +144,7 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
     """Score every pair of a bitext and decide which stay; the scores are in the chunks of the work folder."""
     chunks = Chunks(settings)
     run(
-        lambda: Clean(settings, chunks.stored()),
+        lambda: _transform(settings, chunks.stored()),
         runner or RunnerSettings(),
         workers=1,
         here=partial(_score_here, settings, chunks),
@@ -185,6 +160,12 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
     kept = rows - sum(count for count, _ in reasons.values())
     probes = check((_read(_probes_url(settings, number)) for number in range(chunks.count)), point)
     return Cleaned(rows, kept, mixture.share, point, reasons, urls, mixture, probes)
+
+
+def _transform(settings: CleanSettings, chunks: list[int]) -> beam.PTransform:
+    from pipelines.clean.clean_transform import Clean  # Beam, which a local clean does without
+
+    return Clean(settings, chunks)
 
 
 def _log_ratios(table: pa.Table) -> np.ndarray:

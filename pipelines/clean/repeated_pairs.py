@@ -81,7 +81,7 @@ def _add_letters(
 ) -> None:
     """Hash the letters of each text into both keys of its pair; a text without any stands for itself."""
     for row in range(len(starts) - 1):
-        same, near = _mixed(keys[0, row], _BETWEEN), _mixed(keys[1, row], _BETWEEN)
+        same, near = _mixed(keys[0, row], np.uint32(_BETWEEN)), _mixed(keys[1, row], np.uint32(_BETWEEN))
         before, after_number = same, False
         at = starts[row]
         while at < starts[row + 1]:

@@ -19,3 +19,9 @@ import sklearn.cluster  # which is hidden from LightGBM alone
 def test_trees_come_without_scikit_learn() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_a_local_clean_does_without_beam_and_lightgbm() -> None:
+    program = "import sys, pipelines.clean.clean_stage; print({'apache_beam', 'lightgbm'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
