@@ -7,7 +7,7 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-kill soak fuzz fuzz-inputs bench bench-scale bench-pretrained lint screenshot docs pictures test-notebooks build
+.PHONY: demo test test-slow test-browser test-flink test-spark test-kill soak fuzz fuzz-inputs bench bench-scale bench-pretrained lint screenshot docs pictures test-notebooks build
 
 $(READY): pyproject.toml
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
@@ -22,10 +22,10 @@ lint: $(READY)
 
 # The same answer every time; what takes long or needs more than Python is in the targets below.
 test: lint
-	$(PYTEST) $(WORKERS) -m 'not slow' --ignore tests/browser --ignore tests/flink
+	$(PYTEST) $(WORKERS) -m 'not slow' --ignore tests/browser --ignore tests/flink --ignore tests/spark
 
 test-slow: $(READY)
-	$(PYTEST) -m slow --ignore tests/browser --ignore tests/flink
+	$(PYTEST) -m slow --ignore tests/browser --ignore tests/flink --ignore tests/spark
 
 # Report and review in the system's Chromium.
 test-browser: $(READY)
@@ -34,6 +34,10 @@ test-browser: $(READY)
 # The whole mine on a real Flink cluster, in processes of their own.
 test-flink: $(READY)
 	TWINLODE_FLINK=1 $(BIN)/pytest -rs tests/flink
+
+# The same on a real Spark cluster.
+test-spark: $(READY)
+	TWINLODE_SPARK=1 $(BIN)/pytest -rs tests/spark
 
 # SIGKILL at random moments of every stage and of a loop, rerun, same pairs and encoders.
 test-kill: $(READY)

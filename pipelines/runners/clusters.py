@@ -51,9 +51,6 @@ class PortableSettings(BeamSettings):
     job_server_jar: str | None = Field(default=None, description="Beam's job server; from Maven Central unless given")
     environment: Literal["LOOPBACK", "EXTERNAL", "DOCKER"] = Field("LOOPBACK", description="Where Python workers run.")
     environment_config: str | None = Field(None, description="The worker pool's address, or the image.")
-    parallelism: int | None = Field(
-        default=None, ge=1, description="Workers; the cluster's own default when not given."
-    )
     worker_processes: int = Field(
         default=1, ge=0, description="Python processes on each task manager; 0 for one a core. Threads share a GIL."
     )
@@ -64,8 +61,6 @@ class PortableSettings(BeamSettings):
             flags.append(f"--environment_config={self.environment_config}")
         if self.job_endpoint:
             flags += ["--runner=PortableRunner", f"--job_endpoint={self.job_endpoint}"]
-        if self.parallelism:
-            flags.append(f"--parallelism={self.parallelism}")
         # Else each of a pipeline's many stages would start Python, and torch, anew.
         return [*flags, f"--sdk_worker_parallelism={self.worker_processes}", "--environment_cache_millis=600000"]
 
@@ -78,9 +73,11 @@ class FlinkSettings(PortableSettings):
     version: Literal["1.19", "1.20", "2.0", "2.1", "2.2"] = Field(
         "1.19", description="Of the cluster; Beam's job server is taken for it."
     )
+    parallelism: int | None = Field(default=None, ge=1, description="Workers; Flink's own default when not given.")
 
     def flags(self) -> list[str]:
         flags = self.common_flags()
+        flags += [f"--parallelism={self.parallelism}"] if self.parallelism else []
         if not self.job_endpoint:
             flags += ["--runner=FlinkRunner", f"--flink_master={self.master}", f"--flink_version={self.version}"]
             flags += [f"--flink_job_server_jar={self.job_server_jar}"] if self.job_server_jar else []
@@ -118,7 +115,9 @@ class DataflowSettings(BeamSettings):
     region: str | None = Field(None, description="Where workers run, such as europe-west4.")
     temp_location: str | None = Field(None, description="A gs:// folder for Beam's own files.")
     container: str | None = Field(None, description="The worker image.")
-    machine_type: str = Field("n1-standard-8", description="Of the workers.")
+    machine_type: str | None = Field(
+        "n1-standard-8", description="Of the workers; null where Dataflow Prime chooses it by the steps' hints."
+    )
     accelerator: str = Field(
         "type:nvidia-tesla-t4;count:1;install-nvidia-driver", description="Asked for by embed and graph alone."
     )

@@ -1,1 +1,1 @@
-"""Tests on a real Flink cluster and other portable runners."""
+"""Tests on a real Flink cluster."""

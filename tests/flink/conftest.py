@@ -1,14 +1,5 @@
-"""A run that is told to end takes its services with it."""
+"""Fixtures that tests on every cluster share."""
 
-import signal
-from collections.abc import Iterator
+from tests.portable.fixtures import expected, stop_on_sigterm
 
-import pytest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stop_on_sigterm() -> Iterator[None]:
-    """SIGTERM, as `timeout` sends it, otherwise ends pytest at once and leaves worker pools behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", returncode=143))
-    yield
-    signal.signal(signal.SIGTERM, before)
+__all__ = ["expected", "stop_on_sigterm"]
