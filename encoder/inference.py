@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoi
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
 from encoder.models.static import is_static, load_static
+from encoder.settings import ComputeType
 from encoder.text import TextEncoder
 from encoder.tokens import Tokens
 from mining.errors import InputError
@@ -57,8 +59,11 @@ class Encoder:
         languages: tuple[str, ...] = (),
         device: str = "auto",
         threads: int | None = None,
+        compute_dtype: ComputeType = "float32",
     ) -> None:
         self.device = _device(device)
+        _require_half(compute_dtype, self.device)
+        self.compute_dtype = compute_dtype
         self.model = model.to(self.device).eval()
         self.text = text
         self.fingerprint = fingerprint
@@ -73,14 +78,16 @@ class Encoder:
         device: str = "auto",
         threads: int | None = None,
         *,
+        compute_dtype: ComputeType = "float32",
         trust_remote_code: bool = False,
     ) -> Encoder:
         """A twinlode checkpoint, a sentence-transformers or Hugging Face folder (each also as a URL), or a hub id.
 
         Without `path`, the default encoder that comes with the package.
 
-        `threads` bounds the CPU cores in use; by default what torch would use. Python code that comes with a model
-        is run only with `trust_remote_code`.
+        `threads` bounds the CPU cores in use; by default what torch would use. `compute_dtype` is what an accelerator
+        multiplies in: float16 and bfloat16 are faster and change the last digits of the vectors, which stay float32.
+        Python code that comes with a model is run only with `trust_remote_code`.
         """
         source = os.fspath(default.model_folder() if path is None else path)
         source = str(local_copy(source)) if "://" in source else source
@@ -93,12 +100,20 @@ class Encoder:
                 languages=found.settings.languages,
                 device=device,
                 threads=threads,
+                compute_dtype=compute_dtype,
             )
         settings = PretrainedSettings(source=source, trust_remote_code=trust_remote_code)
-        return cls.from_pretrained(settings, device=device, threads=threads)
+        return cls.from_pretrained(settings, device=device, threads=threads, compute_dtype=compute_dtype)
 
     @classmethod
-    def from_pretrained(cls, settings: PretrainedSettings, device: str = "auto", threads: int | None = None) -> Encoder:
+    def from_pretrained(
+        cls,
+        settings: PretrainedSettings,
+        device: str = "auto",
+        threads: int | None = None,
+        *,
+        compute_dtype: ComputeType = "float32",
+    ) -> Encoder:
         """Any Hugging Face encoder, with a choice of pooling, length and trust; or static embeddings."""
         folder = local_folder(settings.source)
         model: SentenceModel
@@ -111,7 +126,7 @@ class Encoder:
         choices = settings.model_dump_json(exclude={"source"})
         content = content_fingerprint(folder)
         fingerprint = xxhash.xxh3_128(f"{content}\n{choices}".encode()).hexdigest()
-        return cls(model, text, fingerprint=fingerprint, device=device, threads=threads)
+        return cls(model, text, fingerprint=fingerprint, device=device, threads=threads, compute_dtype=compute_dtype)
 
     @property
     def dim(self) -> int:
@@ -173,9 +188,16 @@ class Encoder:
             vectors[order[span.start : span.stop]] = made.cpu().numpy()
             return span.stop - span.start
 
-        for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
-            pass
+        with self._in_compute_dtype():
+            for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
+                pass
         return vectors
+
+    def _in_compute_dtype(self) -> AbstractContextManager[object]:
+        """Autocast belongs to the thread, as the loop over batches does on an accelerator; weights are cast once."""
+        if self.compute_dtype == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, getattr(torch, self.compute_dtype))
 
     def spans(self, lengths: np.ndarray, batch_tokens: int | None = None) -> list[Span]:
         """The batches of sentences sorted by falling length; a bag sums each sentence alone, whatever is beside it."""
@@ -263,6 +285,21 @@ def _bar(done: Iterator[int], total: int, progress: bool) -> Iterator[int]:
         for count in done:
             bar.advance(task, count)
             yield count
+
+
+def _require_half(compute_dtype: ComputeType, device: torch.device) -> None:
+    """Refuse half precision where it gains nothing or kills the process."""
+    if compute_dtype == "float32":
+        return
+    if device.type == "cpu":
+        raise InputError(
+            f"compute_dtype {compute_dtype} is for accelerators, and this is a CPU, where float16 gains nothing and "
+            "bfloat16 ends the process on some; use float32"
+        )
+    # Older GPUs imitate it, slower than float32.
+    native = device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
+    if compute_dtype == "bfloat16" and not native:
+        raise InputError(f"compute_dtype bfloat16: {torch.cuda.get_device_name(device)} has none; use float16")
 
 
 def _device(name: str) -> torch.device:

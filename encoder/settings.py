@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mining.errors import InputError
 
+ComputeType = Literal["float32", "float16", "bfloat16"]  # what an encoder multiplies in
+
 # What pydantic says in words that mean little to a person.
 _PLAIN = {
     "byte_size": "give a size such as 512MB or 4GiB",

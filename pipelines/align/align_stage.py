@@ -37,7 +37,7 @@ from pipelines.mine.pair_stage import mine, pair_batches
 from pipelines.mine.word_texts import find_words
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run
+from pipelines.runners.runner import Runner, hints_of, is_cluster, require_reachable, run
 
 VERSION = "1"  # to be raised with every change of the code that changes alignments
 _NAMES = "source", "target"
@@ -112,7 +112,7 @@ def _embedded(
             out=join(work, f"{name}-vectors"),
             device=settings.device,
             threads=settings.threads,
-            accelerator=accelerator_of(runner),
+            **hints_of(runner)._asdict(),
         )
         vectors.append(embed(where, runner, encoder=encoder))
     corpora = [
@@ -152,7 +152,7 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
             search="auto",
             device=settings.device,
             threads=settings.threads,
-            accelerator=accelerator_of(runner),
+            **hints_of(runner)._asdict(),
         ),
         runner,
     )
@@ -164,6 +164,7 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
             out=join(work, "edges"),
             retrieval=Retrieval.intersect,
             filters=FilterSettings.none(),
+            min_ram=hints_of(runner).min_ram,
         ),
         runner,
     )

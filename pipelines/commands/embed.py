@@ -12,7 +12,8 @@ from pipelines.commands.options import RunnerOption, RunnerSetOption
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.runners.quiet import quiet_beam
 
-OPTIONS = {name: key(name) for name in ("encoder", "dtype", "device", "threads", "trust_remote_code")}
+_KEYS = ("encoder", "dtype", "compute_dtype", "device", "threads", "trust_remote_code")
+OPTIONS = {name: key(name) for name in _KEYS}
 
 
 @with_settings(EmbedSettings, OPTIONS, example="dtype=float16")
@@ -43,10 +44,10 @@ def command(
     from pipelines.commands.prepare import summarise
     from pipelines.commands.standard_streams import STANDARD
     from pipelines.embed.vector_stage import embed
-    from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
+    from pipelines.runners.runner import hints_of, load_runner, require_reachable
 
     where = load_runner(runner, runner_set or [])
-    chosen |= {"sentences": sentences, "out": out, "accelerator": accelerator_of(where)}
+    chosen |= {"sentences": sentences, "out": out} | hints_of(where)._asdict()
     settings = validated(EmbedSettings, OPTIONS, chosen.tree(), "embed")
     if sentences == STANDARD or Path(sentences).is_file():
         if lang is None:
@@ -73,8 +74,13 @@ def _embed_lines(settings: EmbedSettings, lang: str) -> None:
             raise InputError(f"--out {output.path}: vectors of lines go into a .npy file, or to standard output (-)")
         source = str(keep_input([settings.sentences], Path(output.scratch))[0])
         check_places([output.path], [source])
-        trust = settings.trust_remote_code
-        encoder = Encoder.load(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+        encoder = Encoder.load(
+            settings.encoder,
+            settings.device,
+            settings.threads,
+            compute_dtype=settings.compute_dtype,
+            trust_remote_code=settings.trust_remote_code,
+        )
         rows = write_line_vectors(output.path, iterate_lines(source), lang, encoder)
         say_notes(warnings(settings.encoder, [lang]))
         about = [encoder_row(settings.encoder, [lang]), ("dimensions", f"{encoder.dim}"), ("lines", f"{rows:,}")]

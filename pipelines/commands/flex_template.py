@@ -22,6 +22,7 @@ from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.clusters import DataflowSettings
+from pipelines.runners.runner import ResourceHints
 
 _OWN = ("src", "tgt", "work", "out", "pair_format", "filters", "accelerator")
 PARAMETERS = frozenset([*_OWN, *OPTIONS])
@@ -52,12 +53,12 @@ def build(parameters: dict[str, str], options: PipelineOptions) -> beam.Pipeline
     """The pipeline from text to files of pairs."""
     settings = job_settings(parameters)
     facts = describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
-    hint = parameters.get("accelerator") or DataflowSettings().accelerator
+    hints = ResourceHints(parameters.get("accelerator") or DataflowSettings().accelerator, min_ram=True)
     out = _required(parameters, "out")
     languages = settings.source.read.lang, settings.target.read.lang
     plan = ExportPlan(join(settings.work, settings.pairs), out, parameters.get("pair_format"), languages)
     pipeline = beam.Pipeline(options=options)
-    pipeline | "MineText" >> MineText(settings, facts, hint) | "Export" >> Export(plan)
+    pipeline | "MineText" >> MineText(settings, facts, hints) | "Export" >> Export(plan)
     return pipeline
 
 

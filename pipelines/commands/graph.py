@@ -34,12 +34,12 @@ def command(
     from pipelines.commands.console_output import show
     from pipelines.commands.places import require_folder
     from pipelines.graph.graph_stage import build_graph
-    from pipelines.runners.runner import accelerator_of, load_runner, require_reachable
+    from pipelines.runners.runner import hints_of, load_runner, require_reachable
 
     require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [source, target, out])
-    chosen |= {"source.corpus": source, "target.corpus": target, "out": out, "accelerator": accelerator_of(where)}
+    chosen |= {"source.corpus": source, "target.corpus": target, "out": out} | hints_of(where)._asdict()
     settings = validated(GraphSettings, OPTIONS, chosen.tree(), "graph")
     graph = build_graph(settings, where, quiet=False)
     measures = [(name.replace("_", " "), f"{value:.4f}") for name, value in graph.manifest.measures.items()]

@@ -38,6 +38,7 @@ OPTIONS = {
     "rescore": key("rescore"),
     "truncated": key(*(f"{side}.read.truncated" for side in SIDES)),
     "dtype": key("dtype"),
+    "compute_dtype": key("compute_dtype"),
 }
 
 Corpus = Annotated[

@@ -9,15 +9,26 @@ from __future__ import annotations
 from weakref import WeakValueDictionary
 
 from encoder.inference import Encoder
+from encoder.settings import ComputeType
 from mining.threads import core_count
 
 _HELD: WeakValueDictionary[str, Encoder] = WeakValueDictionary()
 
 
-def load_encoder(path: str, device: str, threads: int | None, *, trust_remote_code: bool = False) -> Encoder:
+def load_encoder(
+    path: str,
+    device: str,
+    threads: int | None,
+    *,
+    compute_dtype: ComputeType = "float32",
+    trust_remote_code: bool = False,
+) -> Encoder:
     """The encoder to embed with."""
-    loaded = Encoder.load(path, device, threads or core_count(), trust_remote_code=trust_remote_code)
-    _HELD[path] = loaded
+    loaded = Encoder.load(
+        path, device, threads or core_count(), compute_dtype=compute_dtype, trust_remote_code=trust_remote_code
+    )
+    if compute_dtype == "float32":  # later steps would else depend on whether they find it here
+        _HELD[path] = loaded
     return loaded
 
 

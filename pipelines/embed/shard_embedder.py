@@ -106,8 +106,13 @@ def _counts(embedded: EmbeddedRows, encoder: Encoder) -> dict[str, int]:
 
 
 def encoder_of(settings: EmbedSettings) -> Encoder:
-    trust = settings.trust_remote_code
-    return load_encoder(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+    return load_encoder(
+        settings.encoder,
+        settings.device,
+        settings.threads,
+        compute_dtype=settings.compute_dtype,
+        trust_remote_code=settings.trust_remote_code,
+    )
 
 
 def describe_encoder(path: str, *, trust_remote_code: bool = False) -> EncoderIdentity:
@@ -118,4 +123,5 @@ def describe_encoder(path: str, *, trust_remote_code: bool = False) -> EncoderId
 def facts_of(encoder: Encoder) -> EncoderIdentity:
     text = encoder.text
     own = fingerprint(text.settings, text.subword.model) if isinstance(text, TextEncoder) else None
-    return EncoderIdentity(encoder.fingerprint, encoder.dim, own)
+    weights = sum(tensor.nbytes for tensor in encoder.model.state_dict().values())
+    return EncoderIdentity(encoder.fingerprint, encoder.dim, own, weights)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import JsonValue
 
 from mining.vectors import write_vectors
 from pipelines.datasets.manifest import SENTENCES, Counters, Dataset, Input, Request, Shard, fingerprint
@@ -20,13 +21,21 @@ class EncoderIdentity(NamedTuple):
     fingerprint: str
     dim: int
     text: str | None  # fingerprint of its subwords; None where it brings a tokenizer of its own
+    weights: int = 0  # bytes; they decide nothing but the memory to ask for
 
 
 def vectors_request(
-    sentences: Dataset, out: str, facts: EncoderIdentity, dtype: str, files: Sequence[Input] = ()
+    sentences: Dataset,
+    out: str,
+    facts: EncoderIdentity,
+    dtype: str,
+    files: Sequence[Input] = (),
+    compute_dtype: str = "float32",
 ) -> Request:
     """What a vectors dataset is made of; `files` are those that vectors were taken from instead of an encoder."""
-    configuration = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": dtype}
+    configuration: dict[str, JsonValue] = {"encoder": facts.fingerprint, "dim": facts.dim, "dtype": dtype}
+    if compute_dtype != "float32":
+        configuration["compute_dtype"] = compute_dtype
     inputs = [sentences.as_input(SENTENCES, out), *files]
     return Request(kind="vectors", configuration=configuration, inputs=inputs, versions={"embed": VERSION})
 

@@ -28,8 +28,10 @@ from pipelines.embed.shard_embedder import (
 )
 from pipelines.embed.vector_shards import EncoderIdentity, vectors_request
 from pipelines.runners.progress import Phase, Watch, finished_files
+from pipelines.runners.resource_hints import ask
 from pipelines.runners.runner import Runner, RunnerSettings, is_cluster, run
 
+_WEIGHT_COPIES = 2  # while they are loaded: as read, and as the model has them
 VECTORS, DEAD = "vectors", "dead"
 
 
@@ -59,8 +61,7 @@ class Embed(beam.PTransform):
 
         settings, facts = self.settings, self.facts
         infer = RunInference(ShardModel(settings, facts).with_no_batching())
-        if settings.accelerator:
-            infer.with_resource_hints(accelerator=settings.accelerator)
+        ask(infer, settings.accelerator, _WEIGHT_COPIES * facts.weights if settings.min_ram else None)
         made = (
             sentences
             | "AllSentences" >> beam.combiners.ToList()
@@ -138,7 +139,10 @@ class EmbedAll(beam.PTransform):
 def start(settings: EmbedSettings, facts: EncoderIdentity) -> Work | Dataset:
     """The state of the output folder; vectors of other sentences, encoder, dim or type are refused."""
     sentences = open_dataset(settings.sentences, "sentences")
-    return begin(settings.out, vectors_request(sentences, settings.out, facts, settings.dtype))
+    return begin(
+        settings.out,
+        vectors_request(sentences, settings.out, facts, settings.dtype, compute_dtype=settings.compute_dtype),
+    )
 
 
 def _pending(sentences: list[Shard], settings: EmbedSettings, facts: EncoderIdentity) -> list[ShardToEmbed]:

@@ -47,3 +47,4 @@ class GraphSettings(BaseModel):
         description="memory of a worker, besides mapped files",
     )
     accelerator: str | None = Field(default=None, description="resource hint, such as type:nvidia-l4;count:1")
+    min_ram: bool = Field(default=False, description="resource hint: ask for the memory that workers take")

@@ -27,6 +27,7 @@ from pipelines.graph.graph_stage import (
 from pipelines.graph.grid_panels import GridPanel, make_panel
 from pipelines.graph.partition import Partition
 from pipelines.graph.partition_stage import PartitionedGraph
+from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.graph"
 
@@ -60,9 +61,10 @@ class Graph(beam.PTransform):
         )
         if settings.search == "partitioned":
             partition = plan | "Partition" >> beam.Map(partition_of, settings).with_output_types(Partition)
-            merged = partition | "Search" >> PartitionedGraph()
+            merged = partition | "Search" >> PartitionedGraph(_memory(settings))
         elif settings.search == "approximate":
-            merged = plan | "Whole" >> beam.FlatMap(search_whole, settings).with_output_types(MergedShard)
+            search = beam.FlatMap(search_whole, settings).with_output_types(MergedShard)
+            merged = plan | "Whole" >> ask(search, None, _memory(settings))
         else:
             merged = plan | "Grid" >> Grid(settings)
         return (
@@ -81,9 +83,7 @@ class Grid(beam.PTransform):
 
     def expand(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
         settings = self.settings
-        compute = beam.ParDo(ComputePanel(settings))
-        if settings.accelerator:
-            compute.with_resource_hints(accelerator=settings.accelerator)
+        compute = ask(beam.ParDo(ComputePanel(settings)), settings.accelerator, _memory(settings))
         write = beam.FlatMap(write_row, settings, beam.pvalue.AsSingleton(plan))
         return (
             plan
@@ -141,6 +141,10 @@ class GraphOfAll(beam.PTransform):
             for name, folders in (("Source", self.settings.source), ("Target", self.settings.target))
         ]
         return tuple(sides) | "Graph" >> Graph(self.settings)
+
+
+def _memory(settings: GraphSettings) -> int | None:
+    return settings.memory if settings.min_ram else None
 
 
 def _make_plan(ready: int, settings: GraphSettings, also_ready: list[Shard]) -> GridPlan:

@@ -23,19 +23,25 @@ from pipelines.graph.partition import (
 )
 from pipelines.graph.partition_plan import Item, Partition, items
 from pipelines.graph.recall_sample import choose_copies, draw_sample, find_truth, train
+from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.graph"
 
 
 class PartitionedGraph(beam.PTransform):
     """A `Partition` to the finished shards of its graph. Vectors go to their keys, and neighbours back to their shards,
-    as arrays through GroupByKey; the other steps leave files and pass on that they are done."""
+    as arrays through GroupByKey; the other steps leave files and pass on that they are done. `memory` is asked for
+    where the codebook is trained and keys are searched."""
+
+    def __init__(self, memory: int | None = None) -> None:
+        super().__init__()
+        self.memory = memory
 
     def expand(self, plan: beam.PCollection[Partition]) -> beam.PCollection[MergedShard]:
         the = beam.pvalue.AsSingleton(plan)
         shards = plan | "Shards" >> beam.FlatMap(items).with_output_types(Item) | "Spread" >> beam.Reshuffle()
         sampled = shards | "Sample" >> beam.Map(_sample, the) | "Sampled" >> beam.combiners.Count.Globally()
-        trained = sampled | "Train" >> beam.Map(_train, the)
+        trained = sampled | "Train" >> ask(beam.Map(_train, the), None, self.memory)
         compared = (
             shards
             | "Truth" >> beam.Map(_find_truth, the, beam.pvalue.AsSingleton(trained))
@@ -52,7 +58,7 @@ class PartitionedGraph(beam.PTransform):
             shards
             | "Route" >> beam.FlatMap(_route, the, beam.pvalue.AsSingleton(grouped))
             | "ByKey" >> beam.GroupByKey()
-            | "Search" >> beam.FlatMap(_search, the)
+            | "Search" >> ask(beam.FlatMap(_search, the), None, self.memory)
         )
         every = shards | "Every" >> beam.Map(_empty)  # also shards that no key has anything for
         return (

@@ -24,7 +24,7 @@ from pipelines.mine.rescored_graph import rescoring_by
 from pipelines.prepare.pieces import has_subwords, pieces_tokenizer
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, is_cluster
+from pipelines.runners.runner import Runner, hints_of, is_cluster
 
 Report = Callable[[str], None]  # told the name of each stage
 
@@ -105,7 +105,7 @@ def mine_round(
             dtype=settings.mining.dtype,
             device=settings.device,
             threads=settings.threads,
-            accelerator=accelerator_of(runner),
+            **hints_of(runner)._asdict(),
         )
         return embed(request, runner, encoder=loaded, facts=facts).url
 
@@ -137,7 +137,7 @@ def _graph_settings(
         search=settings.mining.search,
         device=settings.device,
         threads=settings.threads,
-        accelerator=accelerator_of(runner),
+        **hints_of(runner)._asdict(),
     )
 
 
@@ -165,6 +165,7 @@ def _mine(
         filters=settings.mining.filters,
         rescore=again if isinstance(again, RescoreSettings) else None,
         rows_per_shard=settings.mining.rows_per_shard,
+        min_ram=hints_of(runner).min_ram,
     )
     try:
         return MinedCorpora(graph, mine(request, runner))

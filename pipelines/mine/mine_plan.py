@@ -97,6 +97,7 @@ def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
             "out": True,
             "edges_at_once": True,
             "text_memory": True,
+            "min_ram": True,
         }
         | {"threshold": {"gold"}, "rescore": {"encoder", "classifier"}},  # whose content decides, not their place
     )

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from encoder.languages import canonical
+from encoder.settings import ComputeType
 from mining.filters import FilterSettings
 from mining.margin import Margin
 from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.side_folders import SideFolders
-from pipelines.embed.embed_settings import default_encoder
+from pipelines.embed.embed_settings import COMPUTE_DTYPE, default_encoder
 from pipelines.graph.graph_settings import COPIES, MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
 
@@ -74,7 +75,7 @@ class RescoreSettings(BaseModel):
 class MineSettings(BaseModel):
     """Which graph and sentences, and how pairs are chosen.
 
-    Everything but `edges_at_once` and `text_memory` decides the result.
+    Everything but `edges_at_once`, `text_memory` and `min_ram` decides the result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -91,6 +92,7 @@ class MineSettings(BaseModel):
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="pairs in each shard")
     edges_at_once: int = Field(default=EDGES_AT_ONCE, ge=1, description="edges that one process sorts at once")
     text_memory: int = Field(default=ONE_WORKER_TEXT, ge=0, description="bytes of text that one process holds at once")
+    min_ram: bool = Field(default=False, description="resource hint: ask for the memory that workers take")
 
     @model_validator(mode="after")
     def _probes(self) -> MineSettings:
@@ -154,6 +156,7 @@ class JobSettings(PairSearchSettings):
     dtype: Literal["float32", "float16"] = Field(
         default="float32", description="type of stored vectors; float16 takes half the disk"
     )
+    compute_dtype: ComputeType = Field(default="float32", description=COMPUTE_DTYPE)
     rescore: Literal["auto", "on", "off"] = Field(
         default="auto",
         description="score candidates again by the encoder's pair classifier before matching; auto: where it has one "

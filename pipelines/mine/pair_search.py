@@ -17,7 +17,7 @@ from pipelines.mine.memory_budget import memory_shares
 from pipelines.mine.mine_plan import mine_request, open_corpora
 from pipelines.mine.mine_settings import MineSettings, PairSearchSettings, RescoreSettings
 from pipelines.mine.pair_stage import mine
-from pipelines.runners.runner import Runner, accelerator_of
+from pipelines.runners.runner import ResourceHints, Runner, hints_of
 
 Report = Callable[[str], None]  # told the name of each stage
 
@@ -67,25 +67,25 @@ def search_pairs(
 ) -> JobResult:
     """Build the graph of two sides and mine it; `rescoring` tells how candidates of the graph are scored again."""
     report("graph")
-    wanted = graph_settings(settings, source.vectors, target.vectors, accelerator_of(runner))
+    wanted = graph_settings(settings, source.vectors, target.vectors, hints_of(runner))
     wanted = wanted.model_copy(update={"out": place_for(wanted.out, graph_request(wanted))})
     graph = build_graph(wanted, runner, quiet=quiet)
     report("mine")
-    asked = mine_settings(settings, graph.url, source.sentences, target.sentences, rescoring(graph))
+    asked = mine_settings(settings, graph.url, source.sentences, target.sentences, hints_of(runner), rescoring(graph))
     asked = asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})
     corpora = source.corpus.sentences, target.corpus.sentences
     return JobResult(*corpora, graph, mine(asked, runner, quiet=quiet))
 
 
 def graph_settings(
-    settings: PairSearchSettings, source: SideFolders, target: SideFolders, accelerator: str | None
+    settings: PairSearchSettings, source: SideFolders, target: SideFolders, hints: ResourceHints
 ) -> GraphSettings:
     """The graph of the vectors of each side, in its folder of the work folder."""
     return GraphSettings(
         source=source,
         target=target,
         out=join(settings.work, "graph"),
-        accelerator=accelerator,
+        **hints._asdict(),
         **settings.model_dump(include={"k", "search", "copies", "device", "threads", "memory"}),
     )
 
@@ -95,7 +95,8 @@ def mine_settings(
     graph: str,
     source: SideFolders,
     target: SideFolders,
-    rescore: RescoreSettings | None,
+    hints: ResourceHints,
+    rescore: RescoreSettings | None = None,
 ) -> MineSettings:
     """The pairs of a graph of these sentences, in their folder of the work folder."""
     shares = memory_shares(settings.memory)
@@ -112,4 +113,5 @@ def mine_settings(
         rows_per_shard=settings.rows_per_shard,
         edges_at_once=shares.edges,
         text_memory=shares.text,
+        min_ram=hints.min_ram,
     )

@@ -11,6 +11,7 @@ from apache_beam.metrics import Metrics
 from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Shard
 from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, join_means
+from pipelines.mine.memory_budget import EDGE_BYTES
 from pipelines.mine.mine_plan import MinePlan, make_plan
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import Filtered
@@ -34,6 +35,7 @@ from pipelines.mine.pair_stage import (
     write,
 )
 from pipelines.mine.score_bands import Bands, Matching, SortedBand
+from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.mine"
 Resolve = Callable[[MineSettings], MineSettings]
@@ -62,7 +64,7 @@ class Mine(beam.PTransform):
         known = beam.pvalue.AsSingleton(plan)
         bands = (
             plan
-            | "Match" >> MatchEdges()
+            | "Match" >> MatchEdges(self.settings.edges_at_once * EDGE_BYTES if self.settings.min_ram else None)
             | "Bands" >> beam.FlatMap(_numbers).with_output_types(int)
             | "SpreadBands" >> beam.Reshuffle()
         )
@@ -89,7 +91,11 @@ class Mine(beam.PTransform):
 
 class MatchEdges(beam.PTransform):
     """A plan to its `Matching`: edges are scored by shard and sorted by band of scores; only the greedy matching of
-    `max` is then made by one worker, which holds one band at a time."""
+    `max` is then made by one worker, which holds one band at a time. `memory` is asked for where a band is held."""
+
+    def __init__(self, memory: int | None = None) -> None:
+        super().__init__()
+        self.memory = memory
 
     def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Matching]:
         known = beam.pvalue.AsSingleton(plan)
@@ -117,9 +123,9 @@ class MatchEdges(beam.PTransform):
             shards
             | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(proposed))
             | "ByBand" >> beam.GroupByKey()
-            | "Sort" >> beam.Map(sort, known).with_output_types(SortedBand)
+            | "Sort" >> ask(beam.Map(sort, known).with_output_types(SortedBand), None, self.memory)
             | "Sorted" >> beam.combiners.ToList()
-            | "MatchBands" >> beam.Map(match, known).with_output_types(Matching)
+            | "MatchBands" >> ask(beam.Map(match, known).with_output_types(Matching), None, self.memory)
         )
 
 

@@ -10,8 +10,7 @@ from mining.locks import held_folder
 from pipelines.datasets.manifest import Dataset, join, open_dataset
 from pipelines.datasets.work import is_complete
 from pipelines.embed.embed_settings import EmbedSettings
-from pipelines.embed.loaded_encoders import load_encoder
-from pipelines.embed.shard_embedder import describe_encoder, facts_of
+from pipelines.embed.shard_embedder import describe_encoder, encoder_of, facts_of
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
@@ -22,7 +21,15 @@ from pipelines.mine.rescored_graph import may_rescore, rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
-from pipelines.runners.runner import Runner, accelerator_of, is_cluster, require_reachable, run, worker_threads
+from pipelines.runners.runner import (
+    ResourceHints,
+    Runner,
+    hints_of,
+    is_cluster,
+    require_reachable,
+    run,
+    worker_threads,
+)
 
 
 class _PreparedSide(NamedTuple):
@@ -50,10 +57,7 @@ def mine_corpora(
         if runner is not None and is_cluster(runner) and not _is_begun(settings):
             report("prepare, embed, graph and mine, as one job")
             return _mine_as_one_job(settings, runner)
-        trust = settings.trust_remote_code
-        encoder = None
-        if not is_cluster(runner):
-            encoder = load_encoder(settings.encoder, settings.device, settings.threads, trust_remote_code=trust)
+        encoder = None if is_cluster(runner) else encoder_of(embed_settings(settings, "", hints_of(runner)))
         source, target = _embed_sides(settings, encoder, runner, quiet, report)
         if not may_rescore(settings):
             encoder = None  # else `held_encoder` finds it when candidates are scored
@@ -70,7 +74,7 @@ def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     from pipelines.mine.text_transform import MineText
 
     facts = _describe(settings)
-    run(lambda: MineText(settings, facts, accelerator_of(runner)), runner, workers=1)
+    run(lambda: MineText(settings, facts, hints_of(runner)), runner, workers=1)
     work = settings.work
     return JobResult(
         open_dataset(join(work, "src"), "sentences"),
@@ -93,7 +97,7 @@ def _embed_sides(
 
     def embedded(sentences: Dataset) -> EmbeddedText:
         report(f"embed {sentences.url.rsplit('/', 1)[-1]}")
-        request = embed_settings(settings, sentences.url, accelerator_of(runner))
+        request = embed_settings(settings, sentences.url, hints_of(runner))
         return EmbeddedText(sentences, embed(request, runner, encoder=encoder, facts=facts, quiet=quiet))
 
     corpora = embedded(source.sentences), embedded(target.sentences)
@@ -136,7 +140,9 @@ def prepare_settings(settings: JobSettings, side: SideSettings, out: str, facts:
     )
 
 
-def embed_settings(settings: JobSettings, sentences: str, accelerator: str | None) -> EmbedSettings:
+def embed_settings(settings: JobSettings, sentences: str, hints: ResourceHints) -> EmbedSettings:
     """The vectors of the sentences in a folder, beside it."""
-    common = settings.model_dump(include={"encoder", "dtype", "device", "threads", "trust_remote_code"})
-    return EmbedSettings(sentences=sentences, out=f"{sentences}-vectors", accelerator=accelerator, **common)
+    common = settings.model_dump(
+        include={"encoder", "dtype", "compute_dtype", "device", "threads", "trust_remote_code"}
+    )
+    return EmbedSettings(sentences=sentences, out=f"{sentences}-vectors", **hints._asdict(), **common)

@@ -21,6 +21,7 @@ from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.mine.text_job import embed_settings, prepare_settings
 from pipelines.prepare.sentence_stage import Prepare
+from pipelines.runners.runner import NO_HINTS, ResourceHints
 
 Shards = beam.PCollection[Shard]
 
@@ -37,9 +38,9 @@ class MineText(beam.PTransform):
     before it made when it runs, and leaves out what is complete. `facts` are those of the job's encoder.
     """
 
-    def __init__(self, settings: JobSettings, facts: EncoderIdentity, accelerator: str | None = None) -> None:
+    def __init__(self, settings: JobSettings, facts: EncoderIdentity, hints: ResourceHints = NO_HINTS) -> None:
         super().__init__()
-        self.settings, self.facts, self.accelerator = settings, facts, accelerator
+        self.settings, self.facts, self.hints = settings, facts, hints
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> Shards:
         settings = self.settings
@@ -50,8 +51,8 @@ class MineText(beam.PTransform):
             self._vectors(side, sentences, added)
             for side, sentences, added in zip(sides, (source, target), probes, strict=True)
         ]
-        graph = graph_settings(settings, sides[0].vectors, sides[1].vectors, self.accelerator)
-        pairs = mine_settings(settings, graph.out, sides[0].sentences, sides[1].sentences, None)
+        graph = graph_settings(settings, sides[0].vectors, sides[1].vectors, self.hints)
+        pairs = mine_settings(settings, graph.out, sides[0].sentences, sides[1].sentences, self.hints)
         return tuple(vectors) | "Graph" >> Graph(graph) | "Mine" >> Mine(pairs, resolve=rescored_by(settings))
 
     def _prepare(self, side: _Side) -> Prepare:
@@ -65,7 +66,7 @@ class MineText(beam.PTransform):
         return (made.vectors, probes) | side.name("All") >> beam.Flatten()
 
     def _embed(self, sentences: str) -> Embed:
-        return Embed(embed_settings(self.settings, sentences, self.accelerator), self.facts)
+        return Embed(embed_settings(self.settings, sentences, self.hints), self.facts)
 
 
 class _Side(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -74,9 +74,19 @@ def worker_threads(runner: Runner | None, threads: int | None) -> int | None:
     return 1 if threads is None and is_cluster(runner) else threads
 
 
-def accelerator_of(runner: Runner | None) -> str | None:
-    """The resource hint for transforms that want an accelerator, where the runner can give one."""
-    return runner.accelerator if isinstance(runner, DataflowSettings) else None
+class ResourceHints(NamedTuple):
+    """What transforms may ask for; where a runner chooses no machines, nothing, which would only split its workers."""
+
+    accelerator: str | None = None
+    min_ram: bool = False
+
+
+NO_HINTS = ResourceHints()
+
+
+def hints_of(runner: Runner | None) -> ResourceHints:
+    """The resource hints that the runner heeds."""
+    return ResourceHints(runner.accelerator, True) if isinstance(runner, DataflowSettings) else NO_HINTS
 
 
 def require_reachable(runner: Runner | None, urls: Iterable[str]) -> None:

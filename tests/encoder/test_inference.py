@@ -1,6 +1,7 @@
 """Encoder: order, duplicates, empties, batches, and the vectors of a real model."""
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import fsspec
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoder import Encoder
-from encoder.inference import Span, _one_ahead, plan
+from encoder.inference import Span, _one_ahead, _require_half, plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
 from encoder.text import TextSettings
 from encoder.tokens import Tokens
@@ -71,6 +72,42 @@ def test_vectors_are_the_same_as_a_device_makes_them(transformer: Encoder, monke
     expected = transformer.encode(texts, "en", batch_tokens=64)
     monkeypatch.setattr(Encoder, "_run_all", lambda self, start, finish, spans: _one_ahead(start, finish, spans))
     np.testing.assert_allclose(transformer.encode(texts, "en", batch_tokens=64), expected, atol=1e-6)
+
+
+def test_half_precision_is_refused_on_a_cpu_in_one_sentence(transformer: Encoder) -> None:
+    for half in ("float16", "bfloat16"):
+        with pytest.raises(InputError, match=f"compute_dtype {half} is for accelerators, and this is a CPU"):
+            Encoder(transformer.model, transformer.text, fingerprint="f", device="cpu", compute_dtype=half)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_bfloat16_is_refused_where_a_gpu_would_imitate_it(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: (asked.append(1), native)[1])
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
+    with nullcontext() if native else pytest.raises(InputError, match="Tesla T4 has none; use float16"):
+        _require_half("bfloat16", torch.device("cuda"))
+    _require_half("float16", torch.device("cuda"))
+    assert asked
+
+
+def test_a_device_computes_in_half_precision_and_gives_float32(
+    transformer: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CPU stands in for the device, which is float16's slowest place and a right one."""
+    texts = sentences(40)
+    expected = transformer.encode(texts, "en")
+    seen: set[torch.dtype] = set()
+    linear = next(part for part in transformer.model.modules() if isinstance(part, torch.nn.Linear))
+    hook = linear.register_forward_hook(lambda module, given, made: seen.add(made.dtype))
+    monkeypatch.setattr(Encoder, "_run_all", lambda self, start, finish, spans: _one_ahead(start, finish, spans))
+    monkeypatch.setattr(transformer, "compute_dtype", "float16")
+    found = transformer.encode(texts, "en")
+    hook.remove()
+    assert seen == {torch.float16}
+    assert found.dtype == np.float32
+    assert not np.array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.05 * np.abs(expected).max())
 
 
 def test_encoding_leaves_the_threads_of_torch_alone(transformer: Encoder) -> None:

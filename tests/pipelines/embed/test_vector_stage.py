@@ -15,7 +15,8 @@ from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.sentence_vectors import embed_table
 from pipelines.embed.shard_embedder import NAMESPACE, describe_encoder, encoder_of
-from pipelines.embed.vector_stage import Embed, EmbedSettings, embed
+from pipelines.embed.shard_model import ShardModel
+from pipelines.embed.vector_stage import Embed, EmbedSettings, embed, start
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import Prepare, prepare
@@ -111,4 +112,21 @@ def test_code_of_an_encoder_is_trusted_only_when_asked_for(monkeypatch: pytest.M
 
     monkeypatch.setattr(Encoder, "load", Loaded)
     encoder_of(EmbedSettings(sentences="s", encoder="e", out="o", **({"trust_remote_code": True} if trust else {})))
-    assert seen == [("e", {"trust_remote_code": trust})]
+    assert seen == [("e", {"compute_dtype": "float32", "trust_remote_code": trust})]
+
+
+def test_half_precision_reaches_the_encoder_and_the_request(corpora: Path, tmp_path: Path) -> None:
+    sentences = prepare(prepare_settings(corpora, tmp_path / "src", True))
+    where = {"sentences": sentences.url, "encoder": str(corpora / "encoder"), "device": "cpu"}
+    settings = EmbedSettings(out=str(tmp_path / "vectors"), **where)
+    half = settings.model_copy(update={"compute_dtype": "float16"})
+    facts = describe_encoder(settings.encoder)
+    with pytest.raises(InputError, match="compute_dtype float16 is for accelerators"):
+        embed(half)
+    with pytest.raises(InputError, match="compute_dtype float16 is for accelerators"):
+        ShardModel(half, facts).load_model()  # as a worker of a cluster does
+    made = embed(settings)
+    assert "compute_dtype" not in made.manifest.request.configuration  # vectors of earlier versions stay what they are
+    assert isinstance(start(settings, facts), Dataset)
+    with pytest.raises(InputError, match="compute_dtype"):
+        start(half, facts)

@@ -19,12 +19,15 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.transforms.environments import DockerEnvironment
+from pydantic import ByteSize
 from typer.testing import CliRunner
 
+from encoder import Encoder
 from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.commands.flex_template import PARAMETERS, build, split_arguments
 from pipelines.commands.flex_template import main as flex_template_main
+from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.embed.vector_stage import Embed, EmbedAll, EmbedSettings, embed
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
@@ -34,7 +37,8 @@ from pipelines.mine.pair_transform import Mine, MineAll
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, PrepareSettings, make_plan, prepare, start
 from pipelines.runners.clusters import DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
-from pipelines.runners.runner import load_runner
+from pipelines.runners.resource_hints import PROCESS_BYTES
+from pipelines.runners.runner import ResourceHints, RunnerSettings, hints_of, load_runner
 from tests.pipelines.corpora import write_encoder
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs" / "runners"
@@ -43,6 +47,7 @@ DATAFLOW = DataflowSettings(
 )
 NEEDED = ("project", "region", "temp_location", "container")
 ACCELERATOR = "beam:resources:accelerator:v1"
+MIN_RAM = "beam:resources:min_ram_bytes:v1"
 
 
 def pipeline_proto(transform: beam.PTransform, settings: DataflowSettings) -> beam_runner_api_pb2.Pipeline:
@@ -79,6 +84,8 @@ def test_settings_reach_beam() -> None:
     assert options.view_as(GoogleCloudOptions).project == "p"
     assert options.view_as(WorkerOptions).sdk_container_image == "registry/twinlode:1"
     assert options.view_as(WorkerOptions).machine_type == "n1-standard-8"
+    chosen_there = PipelineOptions(DATAFLOW.model_copy(update={"machine_type": None}).flags())
+    assert chosen_there.view_as(WorkerOptions).machine_type is None
 
 
 def test_options_without_a_setting_of_their_own_reach_beam_and_win() -> None:
@@ -142,10 +149,12 @@ def test_local_files_are_refused_before_any_work(tmp_path: Path) -> None:
     assert "p.tsv is on this machine, where Dataflow workers cannot reach it" in str(result.exception)
 
 
-def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_path(tmp_path: Path) -> None:
+def stage_protos(tmp_path: Path, hints: ResourceHints) -> dict[str, beam_runner_api_pb2.Pipeline]:
     """Every stage as Dataflow would get it; `memory://` stands for a store that is not this machine."""
     write_encoder(tmp_path / "encoder")
     files = fsspec.filesystem("memory")
+    if files.exists("/dataflow"):
+        files.rm("/dataflow", recursive=True)
     files.put(f"{tmp_path}/encoder/", "/dataflow/encoder/", recursive=True)
     files.pipe("/dataflow/a.txt", b"the cat\nthe dog\na red house\n")
     read = ReadSettings(lang="en")
@@ -158,32 +167,74 @@ def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_p
     sentences = prepare(asked)
     vectors = EmbedSettings(
         sentences=sentences.url, encoder="memory://dataflow/encoder", out="memory://dataflow/vectors",
-        accelerator=DATAFLOW.accelerator,
+        **hints._asdict(),
     )  # fmt: skip
     protos["embed"] = pipeline_proto(EmbedAll(Embed(vectors), sentences.shards), DATAFLOW)
     embed(vectors)
     graph = GraphSettings(
-        source=vectors.out, target=vectors.out, out="memory://dataflow/graph", accelerator=DATAFLOW.accelerator
+        source=vectors.out,
+        target=vectors.out,
+        out="memory://dataflow/graph",
+        memory=ByteSize(3 << 30),
+        **hints._asdict(),
     )
     protos["graph"] = pipeline_proto(GraphOfAll(graph), DATAFLOW)
+    partitioned = graph.model_copy(update={"search": "partitioned"})
+    protos["partitioned"] = pipeline_proto(GraphOfAll(partitioned), DATAFLOW)
     made = build_graph(graph)
-    mine = MineSettings(graph=graph.out, source=sentences.url, target=sentences.url, out="memory://dataflow/pairs")
+    mine = MineSettings(
+        graph=graph.out, source=sentences.url, target=sentences.url, out="memory://dataflow/pairs",
+        edges_at_once=1000, min_ram=hints.min_ram,
+    )  # fmt: skip
     protos["mine"] = pipeline_proto(MineAll(Mine(mine), made.shards), DATAFLOW)
-    for name, proto in protos.items():
-        hinted = {key for key, env in proto.components.environments.items() if env.resource_hints.get(ACCELERATOR)}
-        users = [
-            transform.unique_name
-            for transform in proto.components.transforms.values()
-            if transform.environment_id in hinted and transform.spec.urn == common_urns.primitives.PAR_DO.urn
-        ]
-        assert bool(hinted) == (name in ("embed", "graph")), name
+    return protos
+
+
+def hinted(proto: beam_runner_api_pb2.Pipeline, hint: str) -> dict[str, bytes]:
+    """The steps that ask for something, by name without the stage, and for how much."""
+    asked = {key: env.resource_hints.get(hint) for key, env in proto.components.environments.items()}
+    return {
+        transform.unique_name: found
+        for transform in proto.components.transforms.values()
+        if transform.spec.urn == common_urns.primitives.PAR_DO.urn and (found := asked.get(transform.environment_id))
+    }
+
+
+def test_only_embed_and_graph_ask_for_an_accelerator_and_nothing_names_a_local_path(tmp_path: Path) -> None:
+    for name, proto in stage_protos(tmp_path, hints_of(DATAFLOW)).items():
+        users = hinted(proto, ACCELERATOR)
+        assert bool(users) == (name in ("embed", "graph")), name
         assert all("/Embed/BeamML_RunInference" in user or "Compute" in user for user in users), users
+        assert set(users.values()) <= {DATAFLOW.accelerator.encode()}
         used = {transform.environment_id for transform in proto.components.transforms.values()} - {""}
         for key in used:
             assert b"registry/twinlode:1" in proto.components.environments[key].payload
         serialised = proto.SerializeToString()
         for local in (str(Path.cwd()), str(tmp_path), str(Path.home()) + "/"):
             assert local.encode() not in serialised, (name, local)
+
+
+def test_steps_ask_for_the_memory_of_their_settings(tmp_path: Path) -> None:
+    found = {name: hinted(proto, MIN_RAM) for name, proto in stage_protos(tmp_path, hints_of(DATAFLOW)).items()}
+    amounts = {name: {int(amount) - PROCESS_BYTES for amount in steps.values()} for name, steps in found.items()}
+    weights = describe_encoder("memory://dataflow/encoder").weights
+    assert (
+        weights == sum(tensor.nbytes for tensor in Encoder.load(tmp_path / "encoder").model.state_dict().values()) > 0
+    )
+    assert amounts == {
+        "prepare": set(), "embed": {2 * weights}, "graph": {3 << 30}, "partitioned": {3 << 30}, "mine": {1000 * 200}
+    }  # fmt: skip
+    steps = {name: {step.split("/")[-1].split("(")[0] for step in steps} for name, steps in found.items()}
+    assert steps["graph"] == {"Compute"}
+    assert steps["partitioned"] == {"Train", "Search"}
+    assert steps["mine"] == {"Sort", "MatchBands"}
+
+
+def test_runners_that_choose_no_machines_get_no_hints() -> None:
+    """They would only give each hint Python workers of its own."""
+    assert hints_of(DATAFLOW) == (DATAFLOW.accelerator, True)
+    for runner in (None, RunnerSettings(), FlinkSettings(), SparkSettings()):
+        assert hints_of(runner) == (None, False)
 
 
 def test_flex_template_offers_parameters_that_the_pipeline_takes() -> None:
