@@ -25,7 +25,7 @@ _CELL_COMPARISONS = 190  # of each row, times the square of its copies: docs/res
 _KEYS_A_ROW = 0.58  # keys that a row is sent to, for each copy: cells near each other share keys
 _LINKED = 2.0  # times the work of comparing with `ALL_CELLS` centroids: finding the nearest of more through HNSW
 _TRUTH_ROWS = 1000  # whose true neighbours are searched
-_EMBED_COPIES = 7  # of a shard's vectors: what a shard takes, with its tokens
+_EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
 _GB = 1e9
 
@@ -106,10 +106,9 @@ def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings:
         start = quantity(wide) - of_row * found.wide.rows - of_shard * 2 * found.wide.shards
         return max(start, 0.0) + of_row * rows + of_shard * shards
 
-    loading = max(found.warm.stages[stage].seconds - small.seconds, 0.0)
     return StageCost(
         stage,
-        core_hours=(loading + grown(lambda run: run.seconds)) / 3600,
+        core_hours=_seconds(stage, rows, found) / 3600,
         read=grown(lambda run: run.files.read),
         written=grown(lambda run: run.files.written),
         shuffled=grown(lambda run: run.files.shuffled),
@@ -117,6 +116,14 @@ def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings:
         parallel=int(shards),
         memory=large.memory + _memory(stage, rows, found.dim, settings),
     )
+
+
+def _seconds(stage: str, rows: float, found: Calibrated) -> float:
+    """Loading, and so much a row: the more of what two shorter runs tell, since neither may take less than nothing."""
+    wide, warm = found.wide.stages[stage].seconds, found.warm.stages[stage].seconds
+    shorter = [(run.rows, run.stages[stage].seconds) for run in (found.warm, found.small)]
+    of_row = max(0.0, *((wide - taken) / max(found.wide.rows - of, 1) for of, taken in shorter))
+    return max(warm, wide - of_row * found.wide.rows) + of_row * rows
 
 
 def _memory(stage: str, rows: float, dim: int, settings: PlanSettings) -> float:
@@ -159,13 +166,15 @@ def _graph(
     seconds = loading + inside / found.kernels.cells + assigned / found.kernels.centroids + truth
     sent = vectors * _KEYS_A_ROW * settings.copies
     lists = rows * (12 * settings.k + 16 * settings.copies + 24)
+    alone = lists if lists <= settings.memory else 0.0  # what has no room in one process is searched by many
+    trained = min(4.0 * found.dim * sample, settings.memory / 4)
     return stage._replace(
         core_hours=seconds / 3600,
         read=stage.read + 3 * vectors,
         written=rows * (4 * settings.copies + 9 * settings.k),
         shuffled=sent + rows * 12 * settings.k * _KEYS_A_ROW * settings.copies,
         parallel=max(1, int(sent / KEY_BYTES)),
-        memory=stage.memory + lists + min(4 * KEY_BYTES, sent) + 8 * found.dim * cells + 4 * found.dim * sample,
+        memory=stage.memory + alone + min(4 * KEY_BYTES, sent) + 8 * found.dim * cells + trained,
     )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.codebook import Codebook
+from mining.codebook import ROWS_A_CELL, Codebook
 from mining.partitioned import key_graph
 from mining.threads import thread_pool
 from mining.vectors import from_array, open_vectors
@@ -35,7 +35,6 @@ from pipelines.runners.runner import RunnerSettings
 STAGES = ("prepare", "embed", "graph", "mine")
 _SIDES = "src", "tgt"
 _LARGER = 4  # times the rows of the small run
-_CELL_ROWS = 1024  # a cell of 128 rows a side, with 8 copies of each
 _CENTROIDS = 8192
 _WORDS = 5000
 
@@ -210,19 +209,19 @@ def _kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kerne
     source, target = sides
     units = source.unit(np.arange(len(source)))
     with thread_pool(1) as pool:
-        coarse = Codebook(units[:: min(_CELL_ROWS, len(units))])
-        cells = [coarse.nearest(side.unit(np.arange(len(side))), 1, pool) for side in sides]
-        inside = int(np.dot(*(np.bincount(owner[:, 0], minlength=len(coarse)) for owner in cells)))
-        searched = _rate(lambda: key_graph(source, target, cells[0], cells[1], settings.k, pool), inside)
+        book = Codebook(units[::ROWS_A_CELL])
+        cells = [book.nearest(side.unit(np.arange(len(side))), settings.copies, pool) for side in sides]
+        found = key_graph(source, target, cells[0], cells[1], settings.k, pool)
+        inside = _rate(lambda: key_graph(source, target, cells[0], cells[1], settings.k, pool), found.comparisons)
         fine = Codebook(units[:_CENTROIDS])
         some = target.unit(np.arange(min(len(target), 4096)))
+        fine.nearest(some[:64], 1, pool)  # makes the codes of the centroids
         assigned = _rate(lambda: fine.nearest(some, settings.copies, pool), len(some) * len(fine))
-    return Kernels(searched, assigned), source.dim
+    return Kernels(inside, assigned), source.dim
 
 
 def _rate(work: Callable[[], object], comparisons: int) -> float:
-    """Comparisons a second, the second time: the first one compiles."""
-    work()
+    """Comparisons a second."""
     begun = _processor_seconds()
     work()
     return comparisons / max(_processor_seconds() - begun, 0.01)

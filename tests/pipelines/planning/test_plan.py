@@ -44,10 +44,17 @@ def test_stages_grow_as_they_should() -> None:
         assert large[stage] / small[stage] == pytest.approx(10, rel=0.02)
     assert large["graph"] / small["graph"] == pytest.approx(100, rel=0.02)
     assert small["graph"] == pytest.approx((0.9e6**2 / 1e8 + 1.8e6 * 1e-5) / 3600, rel=0.001)
-    assert small["mine"] == pytest.approx((2 + 0.2 + 2e6 * 1e-4) / 3600, rel=0.001), "loading, beginning, rows"
+    assert small["mine"] == pytest.approx((3 + 1.8e6 * 2.4 / 21_600) / 3600, rel=0.001), "loading, and rows"
     linear = hours(plan(10**9))["graph"] / hours(plan(10**8))["graph"]
     assert 5 < linear < 12, "a partitioned search grows as its rows, and its training is bounded"
     assert plan(10**5).search == "exact" and plan(10**7).search == "partitioned"
+
+
+def test_a_stage_that_took_no_longer_for_more_rows_still_grows() -> None:
+    hidden = FOUND.wide._replace(stages=FOUND.wide.stages | {"embed": FOUND.small.stages["embed"]})
+    begun = FOUND.warm._replace(stages=dict.fromkeys(STAGES, MeasuredRun(0.5, Traffic())))
+    found = predict((10**6, 10**6), FOUND._replace(wide=hidden, warm=begun), PlanSettings(encoder="e"), 1e15)
+    assert hours(found)["embed"] == pytest.approx((0.5 + 1.8e6 * 0.5 / 28_440) / 3600, rel=0.01)
 
 
 def test_shards_and_rows_are_told_apart() -> None:
