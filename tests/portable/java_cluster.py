@@ -131,7 +131,7 @@ class JavaCluster:
                 process.kill()
         victim.wait()
 
-    def _wait(self, ready: Callable[[], bool], seconds: float = 120) -> None:
+    def _wait(self, ready: Callable[[], bool], seconds: float = 300) -> None:
         end = time.monotonic() + seconds
         while not ready():
             if any(process.poll() is not None for process in self._processes.values()):
