@@ -71,7 +71,8 @@ some of them are the probe pairs in `probes.safetensors`. {note}
 - Negation, numbers and who did what to whom hardly change a vector: look at pairs before you rely on them.
 - Languages at the end of the table were learned from software help alone. A language that is not in the table was never
   trained on; `encoder.default.status("xx")` says what is known of one.
-- Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks.
+- Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks, and what is written onto an Arabic
+  word (and, the, their) as words of their own.
 
 """
 
