@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from sentencepiece import SentencePieceProcessor
 
 from encoder.normalize import ARABIC_LETTERS, VOWEL_MARKS, NormalizeSettings, safe_forms
 from encoder.subword import PAD_ID, UNK_ID, Subword
@@ -15,6 +17,8 @@ _CONTROL = (
     "\\x{2060}-\\x{206f}\\x{feff}\\x{fff9}-\\x{fffb}\\x{fffe}\\x{ffff}]"
 )
 _WHITESPACE = r"[\s\x1c-\x1f]+"  # the four separators are white space to Python, not to Unicode
+# Numbers of sentencepiece_model.proto: the classes for it inside sentencepiece want a newer protobuf than Beam takes.
+_TRAINER_SPEC, _NORMALIZER_SPEC, _MODEL_TYPE, _BPE, _CHARSMAP = 2, 3, 3, 2, 2
 _FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"  # Python lowers a capital sigma by its place in the word, tokenizers does not
 
 
@@ -23,59 +27,67 @@ def standard_tokenizer(subword: Subword, settings: NormalizeSettings, max_tokens
     from tokenizers import Tokenizer, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    proto = _proto(subword.model)
-    tokenizer = Tokenizer(_bpe(proto) if proto.trainer_spec.model_type == 2 else _unigram(proto))
+    pieces = _pieces(subword.model)
+    tokenizer = Tokenizer(_bpe(pieces) if _is_bpe(subword.model) else _unigram(pieces))
     tokenizer.normalizer = _normalizer(settings)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        unk_token=_name(proto.pieces[UNK_ID]),
-        pad_token=_name(proto.pieces[PAD_ID]),
+        unk_token=pieces[UNK_ID].name,
+        pad_token=pieces[PAD_ID].name,
         model_max_length=max_tokens,
     )
 
 
-def _proto(model: bytes) -> Any:
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto: Any = vars(sentencepiece_model_pb2)["ModelProto"]()  # protobuf makes the class at import, unseen by mypy
-    proto.ParseFromString(model)
-    return proto
+class _Piece(NamedTuple):
+    name: str  # pieces that no text can spell, such as <pad> and <2de>, get a name that no text can spell
+    score: float
+    is_text: bool
 
 
-def _unigram(proto: Any) -> Any:
+def _pieces(model: bytes) -> list[_Piece]:
+    found = SentencePieceProcessor(model_proto=model)
+    ids = range(len(found))
+    spelled = [not (found.is_control(i) or found.is_unknown(i) or found.is_unused(i) or found.is_byte(i)) for i in ids]
+    names = [found.id_to_piece(i) if spelled[i] else f"\x00{found.id_to_piece(i)}" for i in ids]
+    return [_Piece(names[i], found.get_score(i), spelled[i]) for i in ids]
+
+
+def _is_bpe(model: bytes) -> bool:
+    return bool(_fields(_fields(model)[_TRAINER_SPEC]).get(_MODEL_TYPE) == _BPE)
+
+
+def _fields(message: bytes) -> dict[int, Any]:
+    """A message of protobuf by the numbers of its fields; of a repeated one the last."""
+    from google.protobuf.empty_pb2 import Empty
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    found = Empty()
+    found.ParseFromString(message)
+    return {field.field_number: field.data for field in UnknownFieldSet(found)}
+
+
+def _unigram(pieces: list[_Piece]) -> Any:
     from tokenizers.models import Unigram
 
-    lowest = min(
-        piece.score for piece in proto.pieces
-    )  # from which tokenizers derives the penalty of unknown characters
-    pieces = [(_name(piece), piece.score if _is_text(piece) else lowest) for piece in proto.pieces]
-    return Unigram(pieces, unk_id=UNK_ID, byte_fallback=False)
+    lowest = min(piece.score for piece in pieces)  # from which tokenizers derives the penalty of unknown characters
+    scored = [(piece.name, piece.score if piece.is_text else lowest) for piece in pieces]
+    return Unigram(scored, unk_id=UNK_ID, byte_fallback=False)
 
 
-def _bpe(proto: Any) -> Any:
+def _bpe(pieces: list[_Piece]) -> Any:
     from tokenizers.models import BPE
 
-    vocabulary = {_name(piece): i for i, piece in enumerate(proto.pieces)}
-    text = {piece.piece for piece in proto.pieces if _is_text(piece)}
+    vocabulary = {piece.name: i for i, piece in enumerate(pieces)}
     # SentencePiece takes the pair that makes the best piece, whichever two halves make it.
-    by_score = sorted((piece for piece in proto.pieces if _is_text(piece)), key=lambda piece: -piece.score)
+    text = {piece.name: piece.score for piece in pieces if piece.is_text}
     merges = [
         (whole[:cut], whole[cut:])
-        for whole in (piece.piece for piece in by_score)
+        for whole in sorted(text, key=lambda name: -text[name])
         for cut in range(1, len(whole))
         if whole[:cut] in text and whole[cut:] in text
     ]
-    return BPE(vocabulary, merges, unk_token=_name(proto.pieces[UNK_ID]), fuse_unk=True)
-
-
-def _name(piece: Any) -> str:
-    """Pieces that no text can spell, such as <pad> and <2de>, get a name that no text can spell."""
-    return str(piece.piece) if _is_text(piece) else f"\x00{piece.piece}"
-
-
-def _is_text(piece: Any) -> bool:
-    return bool(piece.type == piece.NORMAL)
+    return BPE(vocabulary, merges, unk_token=pieces[UNK_ID].name, fuse_unk=True)
 
 
 def _normalizer(settings: NormalizeSettings) -> Any:
@@ -108,5 +120,5 @@ def _safe_forms_map() -> bytes:
         rules = Path(folder) / "rules.tsv"
         rules.write_text("\n".join(rows) + "\n")
         compiled = sentencepiece.SentencePieceNormalizer(rule_tsv=str(rules))
-    charsmap: bytes = _proto(compiled.serialized_model_proto()).normalizer_spec.precompiled_charsmap
+    charsmap: bytes = _fields(_fields(compiled.serialized_model_proto())[_NORMALIZER_SPEC])[_CHARSMAP]
     return charsmap

@@ -62,7 +62,7 @@ def test_standard_tokenizer_gives_our_ids(tmp_path: Path, kind: str, name: str) 
 def subword_with_marks(path: Path, kind: str) -> Subword:
     """Subwords that tell Arabic and Hebrew with marks from the same words without."""
     lines = [*sentences(300, seed=9), *MARKED, *normalize(MARKED, STEPS["all"])]
-    train_subword({"en": lines}, SubwordSettings(vocabulary=120, model=kind, character_coverage=1.0), path)
+    train_subword({"en": lines}, SubwordSettings(vocabulary=110, model=kind, character_coverage=1.0), path)
     return Subword.load(path)
 
 
