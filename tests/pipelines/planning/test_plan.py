@@ -9,7 +9,7 @@ from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.planning import bill, sample_runs
 from pipelines.planning.bill import planned_side, size
-from pipelines.planning.cost_model import CostPlan, predict
+from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
 from pipelines.planning.plan_settings import PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, Kernels, MeasuredRun, SampleRun
@@ -55,6 +55,12 @@ def test_a_stage_that_took_no_longer_for_more_rows_still_grows() -> None:
     begun = FOUND.warm._replace(stages=dict.fromkeys(STAGES, MeasuredRun(0.5, Traffic())))
     found = predict((10**6, 10**6), FOUND._replace(wide=hidden, warm=begun), PlanSettings(encoder="e"), 1e15)
     assert hours(found)["embed"] == pytest.approx((0.5 + 1.8e6 * 0.5 / 28_440) / 3600, rel=0.01)
+
+
+def test_a_text_too_short_for_two_sizes_has_a_plan() -> None:
+    same = FOUND._replace(wide=FOUND.small)
+    rows = FOUND.small.rows / 2
+    assert exact_seconds((rows, rows), same) == pytest.approx(FOUND.small.stages["graph"].seconds)
 
 
 def test_shards_and_rows_are_told_apart() -> None:
