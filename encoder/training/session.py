@@ -42,7 +42,6 @@ from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import tokenizer_fingerprint
-from encoder.training.members import members, merge_members
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
 from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTask
@@ -109,15 +108,10 @@ def train(
 ) -> Trained:
     """Train into `out`: `best/` is the checkpoint, `training.safetensors` what a resumed run needs, `data/` the tokens.
 
-    Several members are trained one after the other into `seed-N/`, and `best/` is what they are merged into.
-    `observer` is called with the folder of a run when data is ready and its training begins.
+    `observer` is called with that folder when data is ready and training begins.
     """
     with distributed.process_group() as device, _alone(out):
-        run = partial(_run, observer=observer, device=device, exclude=exclude, strict=strict, report=report)
-        if settings.members == 1:
-            return run(settings, out)
-        trained = [run(member, folder) for member, folder in members(settings, out)]
-        return merge_members(settings, out, trained)
+        return _run(settings, out, observer, device, exclude=exclude, strict=strict, report=report)
 
 
 def _run(

@@ -118,11 +118,6 @@ class TrainSettings(Settings):
     start: StartSettings | None = None
     teacher: TeacherSettings | None = None
     random_seed: int = Field(0, ge=0, description="For everything that is drawn.")
-    members: int = Field(
-        1,
-        ge=1,
-        description="Train this many bags, each to its `limits` and with a seed of its own, and merge them into one.",
-    )
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="On CUDA; a CPU always computes in fp32.")
     compile: bool = Field(False, description="torch.compile the encoder.")
     save_every: int = Field(1000, ge=1, description="Steps between saves of the state that a resumed run needs.")
@@ -135,12 +130,6 @@ class TrainSettings(Settings):
                 raise ValueError(NO_TRIPLES)
             if shape in ("pairs", "groups") and formats == {"text"}:
                 raise ValueError(NO_PAIRS)
-        return self
-
-    @model_validator(mode="after")
-    def _members_can_be_merged(self) -> TrainSettings:
-        if self.members > 1 and not isinstance(self.model, BagSettings):
-            raise ValueError(f"members: only bags can be merged into one, not encoders of the kind {self.model.kind}")
         return self
 
     @model_validator(mode="after")

@@ -55,7 +55,7 @@ Sentence vectors in {len(card.trained)} languages for mining, cleaning and align
 A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of hashed pairs of subwords
 ({model["bigrams"]:,} buckets), words ({model["words"]:,}) and 3- and 4-grams of romanised words
 ({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained from nothing on one CPU core by contrastive
-learning with an additive margin and lexical hard negatives (EMS){_merged(settings.members)}, then held as
+learning with an additive margin and lexical hard negatives (EMS), then held as
 product codes:
 
     twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
@@ -75,12 +75,6 @@ some of them are the probe pairs in `probes.safetensors`. {note}
   word (and, the, their) as words of their own.
 
 """
-
-
-def _merged(members: int) -> str:
-    if members == 1:
-        return ""
-    return f", {members} times with different random seeds and merged into one bag by its principal directions"
 
 
 def write_language_page(path: Path, card: Card) -> None:
