@@ -1,4 +1,4 @@
-# Every target creates .venv on first use and re-installs only when pyproject.toml changed.
+# Every target creates .venv on first use and re-installs only when pyproject.toml or the tested versions changed.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
@@ -7,13 +7,22 @@ READY := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE MKL_NUM_THREADS=1 $(BIN)/pytest
 WORKERS := -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-slow test-browser test-flink test-spark test-kill soak fuzz fuzz-inputs bench bench-scale bench-pretrained lint screenshot docs pictures test-notebooks build
+.PHONY: demo versions test test-slow test-browser test-flink test-spark test-kill soak fuzz fuzz-inputs bench bench-scale bench-pretrained lint screenshot docs pictures test-notebooks build
 
-$(READY): pyproject.toml
+INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,docs,mteb,notebooks,test]'
+
+$(READY): pyproject.toml configs/tested-versions.txt
 	test -x $(BIN)/uv || ($(PYTHON) -m venv .venv && $(BIN)/pip install --quiet uv)
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable '.[cpu,docs,mteb,notebooks,test]'
+	$(INSTALL) --constraints configs/tested-versions.txt
 	find encoder mining pipelines -name '*.nb[ic]' -delete  # compiled kernels may name classes that are gone
 	touch $@
+
+# The newest versions that pyproject allows, written down as the tested ones: run all of .ci/run before they are committed.
+versions: $(READY)
+	$(INSTALL) --upgrade
+	(grep '^#' configs/tested-versions.txt; $(BIN)/uv pip freeze --quiet --python $(BIN)/python --exclude-editable) > versions.tmp
+	mv versions.tmp configs/tested-versions.txt
+	touch $(READY)
 
 lint: $(READY)
 	$(BIN)/ruff check .
