@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.align.align_job import align_documents
+from pipelines.align.align_stage import align_on_runner
 from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, FlinkCluster
+from tests.pipelines.align.test_align import encoder, two_folders
+from tests.pipelines.align.test_align_stage import settings, summary
 from tests.portable.java_cluster import Unavailable
 from tests.portable.whole_mine import CONFIGS, fault_once, mine_again, pair_files, whole_mine, worker_pool
 
+__all__ = ["encoder"]
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900),  # minutes on a busy machine
@@ -75,3 +80,9 @@ def test_python_workers_that_are_killed_change_no_pair(
         with fault_once(corpora / "lost-worker", pool.kill_workers):
             found = mine_again(whole_mine(corpora, "lost-worker"), load_runner(str(CONFIGS / "flink.yaml"), here))
     assert pair_files(found) == expected
+
+
+def test_documents_are_aligned_as_in_memory(cluster: FlinkCluster, encoder: Path, tmp_path: Path) -> None:
+    chosen = settings(encoder, *two_folders(tmp_path))
+    runner = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
+    assert summary(align_on_runner(chosen, str(tmp_path / "work"), runner)) == summary(align_documents(chosen))
