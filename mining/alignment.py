@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.alignment_band import band_around, sentence_products
-from mining.alignment_lattice import AlignmentTask, DocumentSpans, judge, remaining, search, trace
+from mining.alignment_lattice import judge, remaining, search, trace
 from mining.alignment_marks import find_marks
 from mining.alignment_path import coarse_path, unit_rows
 from mining.alignment_priors import Shares, refit_priors
+from mining.alignment_scores import AlignmentTask, DocumentSpans
 from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights, usual_shares
 from mining.alignment_words import Located, located, with_words, word_weights
 from mining.errors import InputError

@@ -16,16 +16,8 @@ from scipy.optimize import minimize
 
 from mining.alignment import Document, alignment_task, deletion_terms, gap_sums
 from mining.alignment_formats import Bead
-from mining.alignment_lattice import (
-    AlignmentTask,
-    Lattice,
-    Remaining,
-    bead_scores,
-    log_add,
-    make_room,
-    remaining,
-    search,
-)
+from mining.alignment_lattice import Lattice, Remaining, log_add, remaining, search
+from mining.alignment_scores import AlignmentTask, bead_scores, bead_start, make_room
 from mining.alignment_weights import JOINS, TERMS, BeadModel, prior_term
 from mining.alignment_words import located
 
@@ -173,28 +165,27 @@ def _likely_beads(
     band, size = task.band, task.weights.beads
     matched, deleted = lattice.matched, lattice.deleted
     whole = log_add(matched[-1], deleted[-1])
-    room = make_room(size)
+    room = make_room(band, size)
     places, values = [(0, 0, 0, 0, 0, 0, 0)][:0], [(0.0, 0.0, 0.0, 0.0, 0.0)][:0]
     for i in range(len(band.lo)):
+        bead_scores(i, band.lo[i], band.hi[i], task, room)
         for j in range(band.lo[i], band.hi[i]):
-            here = band.start[i] + j - band.lo[i]
-            if here == 0:
-                continue
-            bead_scores(i, j, task, room)
+            column = j - band.lo[i]
+            here = band.start[i] + column
             for n in range(size):
                 for m in range(size - n + 1):
-                    before = room.cell[n, m]
+                    before = bead_start(band, i, j, n, m)
                     if before < 0:
                         continue
                     allowed = _allowed(i, j, n, m, bounds, src_sizes, tgt_sizes)
                     ahead = log_add(matched[before], deleted[before])
                     if n > 0 and m > 0:
-                        share = ahead + room.score[n, m] + rest.matched[here]
+                        share = ahead + room.score[n, m, column] + rest.matched[here]
                     else:
                         share = ahead + task.weights.further + rest.deleted[here]
                     if allowed or share - whole > math.log(_LEAST_SHARE):
                         places.append((i, j, n, m, here, before, int(allowed)))
-                        terms = room.terms[:, n, m]
+                        terms = room.terms[:, n, m, column]
                         values.append((terms[0], terms[1], terms[2], terms[3], terms[4]))
     return np.array(places), np.array(values)
 

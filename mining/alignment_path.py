@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from mining.alignment_band import Band, band_around, full_band, sentence_products
-from mining.alignment_lattice import distance
+from mining.alignment_scores import distance
 
 _COARSE_CELLS = 300 * 300
 _COARSE_WIDTH = 10

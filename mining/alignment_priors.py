@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mining.alignment_lattice import BeadWeights
+from mining.alignment_scores import BeadWeights
 from mining.alignment_weights import prior_term
 
 Shares = Mapping[str, float]  # of beads of two sides by their kind, which sum to 1; "deletion": gaps for each of them

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mining.alignment_lattice import BeadWeights
 from mining.alignment_marks import MARKS
+from mining.alignment_scores import BeadWeights
 
 MODEL_FILE = Path(__file__).with_name("alignment_weights.json")
 _PRIORS = ("1-1", "1-2", "1-3", "2-2", "2-3", "3-3")

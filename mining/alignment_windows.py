@@ -5,7 +5,8 @@ Memory is that of one window and of the coarse path, whose units are many senten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -30,27 +31,34 @@ class LongDocument(NamedTuple):
         return len(self.vectors)
 
 
-def align_long(source: LongDocument, target: LongDocument, *, beads: int = BEADS, window: int = WINDOW) -> Alignment:
-    """As `align_sentences`, in memory that a window takes."""
+def align_long(
+    source: LongDocument, target: LongDocument, *, beads: int = BEADS, window: int = WINDOW, threads: int = 1
+) -> Alignment:
+    """As `align_sentences`, in memory that a window takes for each thread."""
     if source.sentences + target.sentences <= window:
         return align_sentences(source.part(0, source.sentences), target.part(0, target.sentences), beads=beads)
-    parts: list[Alignment] = []
-    for cut, first, last in _windows(source, target, window):
-        (a, c), (b, d) = first.tolist(), last.tolist()
+
+    def align(place: np.ndarray) -> Alignment:
+        (a, c), (b, d) = place[1:].tolist()
         part = align_sentences(source.part(a, b), target.part(c, d), beads=beads)
-        part = part._replace(beads=part.beads + np.array([a, a, c, c]))
-        parts[-1:] = _joined(parts[-1], part, cut) if parts else [part]
+        return part._replace(beads=part.beads + np.array([a, a, c, c]))
+
+    places = _windows(source, target, window)
+    parts: list[Alignment] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for (cut, *_), part in zip(places, pool.map(align, places), strict=True):
+            parts[-1:] = _joined(parts[-1], part, cut) if parts else [part]
     return Alignment(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _windows(source: LongDocument, target: LongDocument, window: int) -> Iterator[np.ndarray]:
-    """(3, 2) positions on the coarse path: where each window follows the one before, where it begins and ends."""
+def _windows(source: LongDocument, target: LongDocument, window: int) -> np.ndarray:
+    """(windows, 3, 2) positions on the coarse path: where each follows the one before, where it begins and ends."""
     sizes = np.array([source.sentences, target.sentences])
     path = np.minimum(coarse_path(_units(source.vectors), _units(target.vectors)) * _UNIT, sizes)
     cuts = np.arange(0, sizes.sum(), window)
     wanted = np.stack([cuts, cuts - _OVERLAP, cuts + window + _OVERLAP], 1)
     # Along the path and not to all sides of it: of a passage that one document lacks, the other has nothing beside.
-    return iter(path[np.minimum(np.searchsorted(path.sum(1), wanted), len(path) - 1)])
+    return path[np.minimum(np.searchsorted(path.sum(1), wanted), len(path) - 1)]
 
 
 def _units(vectors: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from encoder.inference import Encoder
 from mining.alignment import Alignment, Document, document_of
@@ -135,14 +136,17 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
         couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
         best = found.best_of_source, found.best_of_target
 
+    threads = settings.threads or core_count()
+
     def align(couple: tuple[int, int]) -> DocumentPair:
         texts = source.documents[couple[0]], target.documents[couple[1]]
         documents = [side.document(place) for side, place in zip(sides, couple, strict=True)]
-        alignment = align_long(documents[0], documents[1], beads=settings.beads)
+        alignment = align_long(*documents, beads=settings.beads, threads=threads if len(couples) == 1 else 1)
         lengths = [side.lengths(place) for side, place in zip(sides, couple, strict=True)]
         return DocumentPair(*texts, pair_confidence(alignment, lengths[0], lengths[1]), alignment)
 
-    with ThreadPoolExecutor(settings.threads or core_count()) as pool:  # the kernels release the interpreter
+    # The kernels release the interpreter, and products are small: the matrix library's own threads only get in the way.
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         pairs = list(pool.map(align, couples))
     return JudgedPairs(source, target, couples, pairs, best).result(settings.confidence)
 

@@ -11,8 +11,9 @@ import pytest
 from mining.alignment import Alignment, Document, align_sentences, alignment_task
 from mining.alignment_band import band_around
 from mining.alignment_formats import Bead, beads_of
-from mining.alignment_lattice import AlignmentTask, judge, remaining, search, trace
+from mining.alignment_lattice import judge, remaining, search, trace
 from mining.alignment_marks import find_marks
+from mining.alignment_scores import AlignmentTask
 from mining.alignment_words import WordProjection, word_vectors
 from mining.document_pairs import pair_confidence
 from mining.errors import InputError
