@@ -27,7 +27,7 @@ def standard_tokenizer(subword: Subword, settings: NormalizeSettings, max_tokens
     from tokenizers import Tokenizer, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    pieces = _pieces(subword.model)
+    pieces = _pieces(subword)
     tokenizer = Tokenizer(_bpe(pieces) if _is_bpe(subword.model) else _unigram(pieces))
     tokenizer.normalizer = _normalizer(settings)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=True)
@@ -45,10 +45,10 @@ class _Piece(NamedTuple):
     is_text: bool
 
 
-def _pieces(model: bytes) -> list[_Piece]:
-    found = SentencePieceProcessor(model_proto=model)
+def _pieces(subword: Subword) -> list[_Piece]:
+    found = SentencePieceProcessor(model_proto=subword.model)
     ids = range(len(found))
-    spelled = [not (found.is_control(i) or found.is_unknown(i) or found.is_unused(i) or found.is_byte(i)) for i in ids]
+    spelled = [subword.is_text(i) for i in ids]
     names = [found.id_to_piece(i) if spelled[i] else f"\x00{found.id_to_piece(i)}" for i in ids]
     return [_Piece(names[i], found.get_score(i), spelled[i]) for i in ids]
 

@@ -111,7 +111,7 @@ class Subword:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._words = WordTable()
         # SentencePiece numbers what is no text first
-        named = takewhile(lambda i: not self._is_text(i), range(len(self._processor)))
+        named = takewhile(lambda i: not self.is_text(i), range(len(self._processor)))
         found = ((_LANGUAGE_TOKEN.fullmatch(self._processor.id_to_piece(i)), i) for i in named)
         self._language_ids = {match[1]: i for match, i in found if match and self._processor.is_control(i)}
 
@@ -137,8 +137,10 @@ class Subword:
         """The number of token ids, language tokens included."""
         return len(self._processor)
 
-    def _is_text(self, token: int) -> bool:
-        return not (self._processor.is_control(token) or self._processor.is_unknown(token))
+    def is_text(self, token: int) -> bool:
+        """Whether text can spell the token."""
+        found = self._processor
+        return not any(is_it(token) for is_it in (found.is_control, found.is_unknown, found.is_unused, found.is_byte))
 
     def word_starts(self) -> np.ndarray:
         """(vocabulary,) bool: the tokens that begin a word."""
@@ -147,7 +149,7 @@ class Subword:
     def pieces(self) -> list[str]:
         """The text of each token; pad, unk and language tokens have none."""
         whole = range(len(self._processor))
-        return [self._processor.id_to_piece(i) if self._is_text(i) else "" for i in whole]
+        return [self._processor.id_to_piece(i) if self.is_text(i) else "" for i in whole]
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 from mining.alignment_band import band_around, sentence_products
 from mining.alignment_lattice import judge, remaining, search, trace
 from mining.alignment_marks import find_marks
-from mining.alignment_path import coarse_path, unit_rows
+from mining.alignment_path import coarse_path, evenly_spread, unit_rows
 from mining.alignment_priors import Shares, refit_priors
 from mining.alignment_scores import AlignmentTask, DocumentSpans
 from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights, usual_shares
@@ -27,7 +27,6 @@ from mining.scoring.maxsim import WordVectors
 
 BEADS = 8  # n + m of a bead is at most this
 LARGEST_BEADS = 16  # a step is stored in a byte
-_SAMPLE = 1000
 _LENGTH_POWER = 0.7  # of 0.5, 0.7 and 1 the best on the development article
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
@@ -234,8 +233,7 @@ def _norms(spans: np.ndarray, sizes: int) -> np.ndarray:
 
 def _mean_direction(spans: np.ndarray, norms: np.ndarray) -> np.ndarray:
     """The mean of unit spans of all sizes, from evenly spread places: its product is a mean of cosines."""
-    count = spans.shape[1]
-    ends = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+    ends = evenly_spread(spans.shape[1])
     total = np.zeros(spans.shape[2])
     window = np.zeros((len(ends), spans.shape[2]), np.float32)
     for n in range(len(norms)):

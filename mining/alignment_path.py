@@ -42,12 +42,14 @@ def _halve(vectors: np.ndarray) -> np.ndarray:
     return unit_rows(added - added.mean(0))
 
 
+def evenly_spread(count: int) -> np.ndarray:
+    """Places of some of `count` rows, by which all are judged."""
+    return np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+
+
 def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
     """Of 1-1, 1-0 and 0-1 beads."""
-    typical = [
-        side[np.unique(np.linspace(0, len(side) - 1, min(len(side), _SAMPLE)).astype(np.int64))].mean(0)
-        for side in (source, target)
-    ]
+    typical = [side[evenly_spread(len(side))].mean(0) for side in (source, target)]
     unlike = 1 - source @ typical[1], 1 - target @ typical[0]
     values = sentence_products(band, source[None], target[None], 2)
     steps = _steps(band, values.lo, values.start, values.values, *unlike, _deletion_cost(source, target, *unlike))

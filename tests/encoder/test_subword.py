@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sentencepiece import SentencePieceProcessor
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from encoder.subword import Subword, SubwordSettings, train_subword
+from encoder.subword import PAD_ID, UNK_ID, Subword, SubwordSettings, train_subword
 from encoder.tokens import Tokens
 from mining.errors import InputError
 
@@ -132,3 +132,14 @@ def test_unwritable_out(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         train_subword(CORPUS, SETTINGS, tmp_path / "file" / "out.model")
+
+
+def test_pieces_that_stand_for_bytes_are_no_text(tmp_path: Path) -> None:
+    model = tmp_path / "bytes"
+    tokens = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": -1, "eos_id": -1}
+    SentencePieceTrainer.Train(
+        sentence_iterator=iter(CORPUS["en"]), model_prefix=str(model), vocab_size=340, byte_fallback=True, **tokens
+    )
+    pieces = Subword.load(model.with_suffix(".model")).pieces()
+    assert "\u2581" in "".join(pieces)
+    assert not any(piece.startswith("<") for piece in pieces)

@@ -21,9 +21,10 @@ def long_document(document: Document, asked: list[int]) -> LongDocument:
     return LongDocument(document.vectors, part)
 
 
-def in_windows(source: Document, target: Document) -> tuple[Alignment, list[int]]:
+def in_windows(source: Document, target: Document, threads: int = 1) -> tuple[Alignment, list[int]]:
     asked: list[int] = []
-    return align_long(long_document(source, asked), long_document(target, asked), window=WINDOW), asked
+    sides = long_document(source, asked), long_document(target, asked)
+    return align_long(*sides, window=WINDOW, threads=threads), asked
 
 
 def holds_all(found: Alignment, source: Document, target: Document) -> bool:
@@ -50,6 +51,8 @@ def test_windows_find_what_the_whole_finds() -> None:
     assert len(asked) >= 2 * 5
     same = set(map(tuple, found.beads.tolist())) & set(map(tuple, whole.beads.tolist()))
     assert len(same) > 0.995 * len(whole.beads)
+    by_two, _ = in_windows(source, target, threads=2)
+    assert all(np.array_equal(ours, theirs, equal_nan=True) for ours, theirs in zip(by_two, found, strict=True))
 
 
 def test_a_long_passage_of_one_side_only_is_cut_too() -> None:
