@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mining.alignment import BEADS, Document, align_sentences, document_of
-from mining.alignment_words import CorpusWords, of_document
+from mining.alignment import BEADS
+from mining.alignment_words import CorpusWords
 from mining.threads import core_count
 from pipelines.align.align_job import EmbeddedCorpus, align_embedded
 from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
@@ -51,57 +51,43 @@ def words(lines: list[str]) -> CorpusWords:
     return CorpusWords(found, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
-def documents(sentences: int, seed: int) -> list[Document]:
-    sides = book(sentences, seed)
-    return [document_of(rows, lines, of_document(words(lines), 0, len(lines))) for rows, lines in sides]
-
-
-def megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def main() -> None:
-    columns = "what", "seconds", "CPU seconds", "peak MB", "texts that encoding each overlap would take"
-    report = Table(*columns, title=f"{DIM} dimensions, words of {WORD_DIM}")
-    small = documents(500, 0)
-    align_sentences(small[0], small[1])  # compiles
-    for sentences in (BOOK // 10, BOOK):
-        sides = documents(sentences, 1)
-        began, work = time.perf_counter(), time.process_time()
-        align_sentences(sides[0], sides[1])
-        overlaps = sum(side.sentences for side in sides) * (BEADS - 1)
-        report.add_row(
-            f"a book of {sentences:,} sentences, one thread",
-            f"{time.perf_counter() - began:.1f}",
-            f"{time.process_time() - work:.1f}",
-            f"{megabytes():,.0f}",
-            f"{overlaps:,}",
-        )
-    pairs = [book(SENTENCES, seed) for seed in range(DOCUMENTS)]
-    corpora = [
-        Corpus(lang, [_document(f"{lang}{k}", pair[side]) for k, pair in enumerate(pairs)], [], {})  # type: ignore[arg-type]
-        for side, lang in enumerate(("en", "de"))
-    ]
-    vectors = [np.concatenate([pair[side].vectors for pair in pairs]) for side in range(2)]
-    settings = [DocumentSideSettings(inputs=["-"], read=DocumentReadSettings(lang=lang)) for lang in ("en", "de")]
-    embedded = [
-        EmbeddedCorpus(corpus, rows, words(corpus.texts)) for corpus, rows in zip(corpora, vectors, strict=True)
-    ]
-    began, work = time.perf_counter(), time.process_time()
-    result = align_embedded(embedded[0], embedded[1], AlignSettings(source=settings[0], target=settings[1]))
-    assert len(result.pairs) == DOCUMENTS
-    report.add_row(
-        f"{DOCUMENTS:,} document pairs of {SENTENCES} sentences, paired and aligned, {core_count()} threads",
-        f"{time.perf_counter() - began:.1f}",
-        f"{time.process_time() - work:.1f}",
-        f"{megabytes():,.0f}",
-        f"{sum(corpus.sentences for corpus in corpora) * (BEADS - 1):,}",
-    )
-    Console().print(report)
+def embedded(pairs: list[tuple[BookSide, BookSide]]) -> list[EmbeddedCorpus]:
+    """Both sides as collections of documents, with vectors of sentences and words."""
+    sides = []
+    for side, lang in enumerate(("en", "de")):
+        documents = [_document(f"{lang}{number}", pair[side]) for number, pair in enumerate(pairs)]
+        corpus = Corpus(lang, documents, [], {})  # type: ignore[arg-type]
+        vectors = np.concatenate([pair[side].vectors for pair in pairs])
+        sides.append(EmbeddedCorpus(corpus, vectors, words(corpus.texts)))
+    return sides
 
 
 def _document(name: str, side: BookSide) -> DocumentText:
     return DocumentText(name, side.lines, list(range(len(side.lines))))
+
+
+def row(name: str, pairs: list[tuple[BookSide, BookSide]]) -> list[str]:
+    """What aligning them takes."""
+    languages = [DocumentSideSettings(inputs=["-"], read=DocumentReadSettings(lang=lang)) for lang in ("en", "de")]
+    sides = embedded(pairs)
+    began, work = time.perf_counter(), time.process_time()
+    result = align_embedded(sides[0], sides[1], AlignSettings(source=languages[0], target=languages[1]))
+    seconds, cpu = time.perf_counter() - began, time.process_time() - work
+    assert len(result.pairs) == len(pairs)
+    overlaps = sum(side.corpus.sentences for side in sides) * (BEADS - 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return [name, f"{seconds:.1f}", f"{cpu:.1f}", f"{peak:,.0f}", f"{overlaps:,}"]
+
+
+def main() -> None:
+    columns = "what", "seconds", "CPU seconds", "peak MB", "texts that encoding each overlap would take"
+    report = Table(*columns, title=f"{DIM} dimensions, words of {WORD_DIM}, {core_count()} threads")
+    row("compilation", [book(500, 0)])
+    for sentences in (BOOK // 10, BOOK):
+        report.add_row(*row(f"a book of {sentences:,} sentences", [book(sentences, 1)]))
+    name = f"{DOCUMENTS:,} document pairs of {SENTENCES} sentences, paired and aligned"
+    report.add_row(*row(name, [book(SENTENCES, seed) for seed in range(DOCUMENTS)]))
+    Console().print(report)
 
 
 if __name__ == "__main__":
