@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from mining.codebook import ROWS_A_CELL, Codebook
 from mining.partitioned import key_graph
@@ -35,6 +38,7 @@ from pipelines.runners.runner import RunnerSettings
 STAGES = ("prepare", "embed", "graph", "mine")
 _SIDES = "src", "tgt"
 _LARGER = 4  # times the rows of the small run
+_FEW = 200  # lines that are nothing beside what is loaded for them
 _CENTROIDS = 8192
 _WORDS = 5000
 
@@ -64,6 +68,9 @@ class PlainText(NamedTuple):
     lang: str | None
 
 
+_GIVEN = TypeAdapter(tuple[Path, PlanSettings, list[PlainText]])  # what a new process is told
+
+
 class Kernels(NamedTuple):
     """Comparisons in a second of one core, inside of cells and with centroids."""
 
@@ -89,23 +96,32 @@ def calibrate_machine(
     """Mines of the texts and of a quarter of them, and the kernels on their vectors."""
     exact = settings.model_copy(update={"search": "exact"})
 
-    def sample(name: str, lines: int, rows: int) -> SampleRun:
+    def sample(name: str, lines: int, rows: int, run: Callable[..., SampleRun] = run_stages) -> SampleRun:
         sides = []
         for side, of_side, lang in zip(_SIDES, texts, langs, strict=True):
             file = Path(folder) / f"{name}-{side}.txt"
             file.write_text("\n".join(of_side[:lines]) + "\n", encoding="utf-8")
             sides.append(PlainText(file, lang))
-        return run_stages(Path(folder) / name, exact.model_copy(update={"rows_per_shard": rows}), sides)
+        return run(Path(folder) / name, exact.model_copy(update={"rows_per_shard": rows}), sides)
 
     with tempfile.TemporaryDirectory(prefix="twinlode-plan-") as folder:
         rows = settings.sample // _LARGER
-        warm = sample("warm", 200, 200)
+        sample("first", _FEW, _FEW)  # loads what the runs below are measured without, and finds what is wrong
+        warm = sample("warm", _FEW, _FEW, run_by_new_process)
         small, wide = sample("small", rows, rows), sample("wide", settings.sample, settings.sample)
         large = sample("large", settings.sample, rows)
         vectors = [open_dataset(f"{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
         kernels, dim = _kernels(vectors, settings)
     size = sum(len(line.encode()) + 1 for side in texts for line in side)
     return Calibrated(warm, small, wide, large, kernels, dim, size / max(sum(map(len, texts)), 1))
+
+
+def run_by_new_process(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
+    """`run_stages` with all that a process has to load first."""
+    given = _GIVEN.dump_json((folder, settings, list(sides)))
+    command = [sys.executable, "-m", "pipelines.planning.sample_runs"]
+    made = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
+    return TypeAdapter(SampleRun).validate_json(made.splitlines()[-1])
 
 
 def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
@@ -250,3 +266,7 @@ def made_up_lines(count: int, seed: int) -> list[str]:
     syllables = ["ba", "do", "ki", "len", "mar", "nu", "per", "ri", "sto", "ta", "ven", "zo"]
     words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(_WORDS)]
     return [f"{' '.join(draw.choices(words, k=draw.randint(5, 16)))} {number}" for number in range(count)]
+
+
+if __name__ == "__main__":
+    print(TypeAdapter(SampleRun).dump_json(run_stages(*_GIVEN.validate_json(sys.stdin.read()))).decode())
