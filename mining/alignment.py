@@ -28,6 +28,7 @@ from mining.scoring.maxsim import WordVectors
 BEADS = 8  # n + m of a bead is at most this
 LARGEST_BEADS = 16  # a step is stored in a byte
 _LENGTH_POWER = 0.7  # of 0.5, 0.7 and 1 the best on the development article
+_STRANGERS = 4
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
 _USUAL_LETTERS = 4.0  # log of a short sentence's length
@@ -96,6 +97,8 @@ def align_sentences(
         raise InputError(f"a bead may have 2 to {LARGEST_BEADS - 1} sentences, not {beads}")
     if not source.sentences or not target.sentences:
         return deletions(source.sentences, target.sentences)
+    if not all(np.isfinite(side.vectors).all() for side in (source, target)):
+        raise InputError("there are vectors of sentences that are not finite numbers")
     task = alignment_task(source, target, beads=beads, model=model)
     lattice = search(task)
     found = trace(task.band, lattice.step, lattice.gap)
@@ -232,8 +235,12 @@ def _norms(spans: np.ndarray, sizes: int) -> np.ndarray:
 
 
 def _mean_direction(spans: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """The mean of unit spans of all sizes, from evenly spread places: its product is a mean of cosines."""
-    ends = evenly_spread(spans.shape[1])
+    """The mean of unit spans of all sizes, from evenly spread places: its product is a mean of cosines.
+
+    A few strangers, of cosine 0, are counted in: of one sentence the mean would be its translation itself.
+    """
+    count = spans.shape[1]
+    ends = evenly_spread(count)
     total = np.zeros(spans.shape[2])
     window = np.zeros((len(ends), spans.shape[2]), np.float32)
     for n in range(len(norms)):
@@ -242,7 +249,7 @@ def _mean_direction(spans: np.ndarray, norms: np.ndarray) -> np.ndarray:
         else:
             window = window + np.where((ends >= n)[:, None], spans[0, np.maximum(ends - n, 0)], 0)
         total += (window / np.maximum(norms[n, ends], 1e-12)[:, None]).sum(0)
-    return (total / (len(ends) * len(norms))).astype(np.float32)
+    return (total / (len(ends) * len(norms)) * (count / (count + _STRANGERS))).astype(np.float32)
 
 
 def _single(document: Document) -> np.ndarray:

@@ -67,9 +67,9 @@ def beads_of(places: np.ndarray) -> list[Bead]:
     return [(tuple(range(a, b)), tuple(range(c, d))) for a, b, c, d in places.tolist()]
 
 
-def write_links(stream: IO[str], places: np.ndarray, costs: np.ndarray) -> None:
+def write_links(stream: IO[str], beads: Iterable[Bead], costs: np.ndarray) -> None:
     """Vecalign's format; a bead with an empty side has the cost 0, as there."""
-    for (source, target), cost in zip(beads_of(places), np.nan_to_num(costs).tolist(), strict=True):
+    for (source, target), cost in zip(beads, np.nan_to_num(costs).tolist(), strict=True):
         stream.write(f"{list(source)}:{list(target)}:{cost:.6f}\n")
 
 
@@ -78,7 +78,7 @@ class LinkGroup(NamedTuple):
 
     source: str
     target: str
-    places: np.ndarray
+    beads: list[Bead]
     certainty: np.ndarray
 
 
@@ -92,7 +92,7 @@ def write_xces(stream: IO[str], groups: Iterable[LinkGroup]) -> int:
     for group in groups:
         documents = f"fromDoc={quoteattr(group.source)} toDoc={quoteattr(group.target)}"
         stream.write(f'<linkGrp targType="s" {documents}>\n')
-        for (source, target), certainty in zip(beads_of(group.places), group.certainty.tolist(), strict=True):
+        for (source, target), certainty in zip(group.beads, group.certainty.tolist(), strict=True):
             count += 1
             ids = ";".join(" ".join(str(place + 1) for place in side) for side in (source, target))
             stream.write(f'<link id="SL{count}" xtargets="{ids}" certainty="{certainty:.4f}"/>\n')

@@ -195,9 +195,9 @@ def judge(
         i, j = beads[k, 1], beads[k, 3]
         n, m = i - beads[k, 0], j - beads[k, 2]
         here = band.start[i] + j - band.lo[i]
-        bead_scores(i, j, j + 1, task, room)
         before = bead_start(band, i, j, n, m)
         if n > 0 and m > 0:
+            bead_scores(i, j, j + 1, task, room)
             share = log_add(matched[before], deleted[before]) + room.score[n, m, 0] + rest.matched[here]
             distances[k] = room.terms[0, n, m, 0]
         else:

@@ -136,7 +136,7 @@ def _boxes(
     """box[n, m]: sums of the values of n and m sentences that end before (i, j), where there are such values."""
     for n in range(1, min(size - 1, i) + 1):
         lo, start = products.lo[i - n], products.start[i - n]
-        sums[:] = 0.0
+        sums[: end - begin] = 0.0
         for m in range(1, size - n + 1):
             first = max(begin, lo + m)
             if first >= end:

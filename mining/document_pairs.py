@@ -22,6 +22,7 @@ CANDIDATES = 16
 _NEIGHBOURS = 4
 _CELLS = 1 << 22  # cosines at a time
 _HALF_WAY, _STEEPNESS = 0.21, 40.0
+_SHORT, _HALF_WAY_MORE = 4, 0.12  # strangers of so few sentences may be like each other by chance
 _SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
 
 
@@ -131,7 +132,8 @@ def bimax(source: DocumentPart, target: DocumentPart) -> float:
 def pair_confidence(alignment: Alignment, source: np.ndarray, target: np.ndarray) -> float:
     """How likely two documents are translations, by their alignment alone: of the shorter one's text, the part that
     is aligned, each bead by its similarity and how sure it is. Strangers reach 0.15, counterparts 0.28 and more (the
-    development sets of `eval/documents`), so that half lies between. `source` and `target` are sentence lengths.
+    development sets of `eval/documents`), so that half lies between; cut to a sentence, 0.5 and 0.37. `source` and
+    `target` are sentence lengths.
     """
     two = alignment.two_sided
     side = int(target.sum() < source.sum())
@@ -142,7 +144,8 @@ def pair_confidence(alignment: Alignment, source: np.ndarray, target: np.ndarray
     beads = alignment.beads[two]
     share = (edges[beads[:, 2 * side + 1]] - edges[beads[:, 2 * side]]) / edges[-1]
     similar = np.clip(1 - alignment.distance[two], 0, 1) * alignment.confidence[two]
-    return float(1 / (1 + np.exp(-_STEEPNESS * (share @ similar - _HALF_WAY))))
+    half_way = _HALF_WAY + _HALF_WAY_MORE * min(1.0, _SHORT / min(len(source), len(target)))
+    return float(1 / (1 + np.exp(-_STEEPNESS * (share @ similar - half_way))))
 
 
 def document_vectors(collection: Collection) -> np.ndarray:

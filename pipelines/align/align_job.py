@@ -82,7 +82,7 @@ class JudgedPairs(NamedTuple):
             if mate >= 0 and score >= least:
                 continue
             if mate >= 0:
-                reason = f"no translation: {other.documents[mate].name} is nearest, with confidence {score:.3f}"
+                reason = f"no translation: {other.documents[mate].name} is the best left, confidence {score:.3f}"
             elif nearest >= 0:
                 reason = f"a closer document has the nearest: {other.documents[nearest].name}"
             else:

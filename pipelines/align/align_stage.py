@@ -7,6 +7,7 @@ a time. The process that starts them holds the texts and, of vectors and edges, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from pipelines.align.align_job import AlignResult, DocumentPair, JudgedPairs
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.bead_pairs import store_beads
 from pipelines.align.document_groups import Extents, SideShard, extents, in_groups, side_shards
-from pipelines.align.documents import Corpus, document_files, document_keys, read_prepared
+from pipelines.align.documents import OTHER_LANGUAGE, Corpus, document_files, document_keys, read_prepared
 from pipelines.align.group_work import read_alignments, read_scores, scores_url
 from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Request, join
 from pipelines.datasets.side_folders import SideFolders
@@ -156,20 +157,12 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
         ),
         runner,
     )
-    edges = mine(
-        MineSettings(
-            graph=graph.url,
-            source=SideFolders(corpus=sides.sentences[0].url),
-            target=SideFolders(corpus=sides.sentences[1].url),
-            out=join(work, "edges"),
-            retrieval=Retrieval.intersect,
-            filters=FilterSettings.none(),
-            min_ram=hints_of(runner).min_ram,
-        ),
-        runner,
-    )
+    # The graph holds documents in another language, too. A copy of a document among those of the other side is nearer
+    # than any translation, so that sentences are not asked to be nearest to each other then.
+    strays = any(OTHER_LANGUAGE in reason for corpus in sides.corpora for _, reason in corpus.refused)
+    ways = [Retrieval.forward, Retrieval.backward] if strays else [Retrieval.intersect]
     votes: list[tuple[np.ndarray, ...]] = []
-    for batch in pair_batches(edges):
+    for batch in chain.from_iterable(pair_batches(_edges(graph, work, sides, way, runner)) for way in ways):
         ids = (batch[f"{side}_id"].to_numpy().astype(np.int64) for side in ("src", "tgt"))
         source, target = (extent.owner(column) for extent, column in zip(sides.extents, ids, strict=True))
         known = (source >= 0) & (target >= 0)
@@ -178,6 +171,20 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
         return np.empty((0, 2), np.int64)
     source, target, margins = (np.concatenate(column) for column in zip(*votes, strict=True))
     return voted_candidates(source, target, margins, settings.candidates)
+
+
+def _edges(graph: Dataset, work: str, sides: _Sides, way: Retrieval, runner: Runner) -> Dataset:
+    """Sentences and the nearest of the other side, with their margins."""
+    settings = MineSettings(
+        graph=graph.url,
+        source=SideFolders(corpus=sides.sentences[0].url),
+        target=SideFolders(corpus=sides.sentences[1].url),
+        out=join(work, f"edges-{way}"),
+        retrieval=way,
+        filters=FilterSettings.none(),
+        min_ram=hints_of(runner).min_ram,
+    )
+    return mine(settings, runner)
 
 
 def _scores(sides: _Sides, groups: list[np.ndarray], keep: Work, runner: Runner) -> np.ndarray:

@@ -67,7 +67,9 @@ def read_corpus(inputs: Iterable[str], settings: ReadSettings, lang_filter: str 
 def read_prepared(dataset: Dataset, lang: str, lang_filter: str = "detect") -> Corpus:
     """The same from a dataset of `prepare` that has documents; each has the id of its first sentence."""
     files = [given.name for given in dataset.manifest.request.inputs]
-    return _accepted(_of_dataset(dataset), lang, lang_filter, files, Counter(dataset.manifest.counters.dropped))
+    read: set[str] = set()
+    corpus = _accepted(_of_dataset(dataset, read), lang, lang_filter, files, Counter(dataset.manifest.counters.dropped))
+    return corpus._replace(refused=[*corpus.refused, *((file, EMPTY) for file in files if file not in read)])
 
 
 def _accepted(
@@ -82,6 +84,7 @@ def _accepted(
     for document in found:
         if document.name in seen:
             refused.append((document.name, REPEATED))
+            dropped["repeated_document"] += len(document.texts)
         elif not document.texts:
             refused.append((document.name, EMPTY))
         elif check and _language(document, lang) < _LEAST_PROBABILITY:
@@ -95,12 +98,15 @@ def _accepted(
     return Corpus(lang, documents, refused, dropped)
 
 
-def _of_dataset(dataset: Dataset) -> Iterator[DocumentText]:
+def _of_dataset(dataset: Dataset, files: set[str]) -> Iterator[DocumentText]:
+    """Its documents; `files` gets the names of those that have a sentence."""
     current: DocumentText | None = None
     for shard in dataset.shards:
-        table = read_shard(dataset.shard_url(shard), ["id", "document", "position", "line", "text"])
+        table = read_shard(dataset.shard_url(shard), ["id", "document", "position", "line", "text", "source"])
         if "position" not in table.column_names:
             raise InputError(f"{dataset.url} has no documents; make it with `twinlode prepare --documents`")
+        files.update(table["source"].unique().to_pylist())
+        table = table.drop_columns(["source"])
         for first, name, place, line, text in zip(*(column.to_pylist() for column in table.columns), strict=True):
             if place == 0 or current is None:
                 if current is not None:

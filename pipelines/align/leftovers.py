@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,20 +18,27 @@ from pipelines.datasets.manifest import join
 from pipelines.embed.embed_settings import default_encoder
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.rescored_graph import MOST_ROWS, may_rescore
 from pipelines.mine.text_job import mine_corpora
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner
 
-# Leftovers of documents that were paired seldom have a counterpart at all, so only clear pairs are kept.
-THRESHOLD = 1.2
+# Leftovers seldom have a counterpart at all, so only clear pairs are kept. Among few sentences margins are large by
+# chance, so that the encoder's pair classifier decides where it has one.
+_LEAST_PROBABILITY = 0.9
+_LEAST_MARGIN = 1.2
 _Place = tuple[str, int]  # document, line
 
 
 def mine_leftovers(
     settings: AlignSettings, result: AlignResult, work: str, runner: Runner | None = None
 ) -> list[pa.RecordBatch]:
-    """Pairs mined from the leftovers of both sides, with the documents and lines they come from."""
+    """Pairs mined from the leftovers of both sides, with the documents and lines they come from.
+
+    Their score is the classifier's probability, as beads have one, or, of an encoder without classifier, a margin.
+    """
     sides, places = [], []
+    work = join(work, f"leftovers-{settings.beads}-{settings.confidence:g}")
     for number, corpus in enumerate((result.source, result.target)):
         url = join(work, f"leftovers.{number}.txt")
         places.append(_write(url, leftovers(result, number)))
@@ -42,14 +50,19 @@ def mine_leftovers(
         target=sides[1],
         encoder=settings.encoder or default_encoder(),
         work=join(work, "mine"),
-        threshold=ThresholdSettings(at_least=THRESHOLD),
+        threshold=ThresholdSettings(at_least=math.log(_LEAST_PROBABILITY / (1 - _LEAST_PROBABILITY))),
+        rescore="on",
         # The languages were checked, or trusted, when the documents were read.
         filters=FilterSettings(language=None),
         device=settings.device,
         threads=settings.threads,
     )
+    rescored = may_rescore(job) and sum(map(len, places)) <= MOST_ROWS
+    if not rescored:
+        job = job.model_copy(update={"threshold": ThresholdSettings(at_least=_LEAST_MARGIN), "rescore": "off"})
     mined = mine_corpora(job, runner).pairs
-    return list(rebatch(_rows(pair_batches(mined), places[0], places[1]), SCHEMA))
+    rows = _rows(pair_batches(mined), places[0], places[1], probabilities=rescored)
+    return list(rebatch(rows, SCHEMA))
 
 
 def leftovers(result: AlignResult, side: int) -> Iterator[tuple[DocumentText, int]]:
@@ -77,9 +90,13 @@ def _write(url: str, rows: Iterator[tuple[DocumentText, int]]) -> list[_Place]:
     return places
 
 
-def _rows(batches: Iterator[pa.RecordBatch], source: list[_Place], target: list[_Place]) -> Iterator[dict[str, object]]:
+def _rows(
+    batches: Iterator[pa.RecordBatch], source: list[_Place], target: list[_Place], *, probabilities: bool
+) -> Iterator[dict[str, object]]:
     for batch in batches:
         for row in batch.to_pylist():
+            if probabilities:
+                row["score"] = 1 / (1 + math.exp(-row["score"]))
             for side, places in (("src", source), ("tgt", target)):
                 row[f"{side}_source"], row[f"{side}_line"] = places[row[f"{side}_line"] - 1]
                 row[f"{side}_also"] = None

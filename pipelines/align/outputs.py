@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from mining.alignment_formats import LinkGroup, write_links, write_xces
+from mining.alignment_formats import Bead, LinkGroup, write_links, write_xces
 from mining.files import atomic_text
 from mining.pairs import SCHEMA, rebatch
 from pipelines.align.align_job import AlignResult, DocumentPair, Unmatched
@@ -19,7 +19,7 @@ _NO_SPACES = frozenset({"zh", "ja", "yue", "wuu", "th", "lo", "km", "my", "bo", 
 
 
 def pair_rows(result: AlignResult) -> Iterator[pa.RecordBatch]:
-    """Beads of two sides in the order of the documents; the sentences of a bead are joined.
+    """Beads of two sides, the surest document pairs first; the sentences of a bead are joined.
 
     `score` is the confidence of the bead times that of its document pair; `source` is the document.
     """
@@ -59,19 +59,29 @@ def write_unmatched(url: str, rows: Iterable[Unmatched]) -> None:
         stream.writelines("\t".join(row) + "\n" for row in rows)
 
 
-def write_beads(url: str, pairs: list[DocumentPair]) -> None:
-    """Vecalign's format; a line `# source TAB target` begins each pair where there are several."""
+def write_beads(url: str, result: AlignResult) -> None:
+    """Vecalign's format; a line `# source TAB target` begins each pair where there are several documents."""
+    named = len(result.source.documents) > 1 or len(result.target.documents) > 1
     with atomic_text(url) as stream:
-        for pair in pairs:
-            if len(pairs) > 1:
+        for pair in result.pairs:
+            if named:
                 stream.write(f"# {pair.source.name}\t{pair.target.name}\n")
-            write_links(stream, pair.alignment.beads, pair.alignment.distance)
+            write_links(stream, _beads(pair), pair.alignment.distance)
+
+
+def _beads(pair: DocumentPair) -> list[Bead]:
+    """By the lines of both files, counted from 0; of a page, whose sentences share a line, by their number in it."""
+    source, target = map(_numbers, (pair.source, pair.target))
+    return [(tuple(source[a:b]), tuple(target[c:d])) for a, b, c, d in pair.alignment.beads.tolist()]
+
+
+def _numbers(document: DocumentText) -> list[int]:
+    lines = document.lines
+    return [line - 1 for line in lines] if len(set(lines)) == len(lines) else list(range(len(lines)))
 
 
 def write_links_xml(url: str, pairs: list[DocumentPair]) -> None:
-    groups = [
-        LinkGroup(pair.source.name, pair.target.name, pair.alignment.beads, pair.alignment.confidence) for pair in pairs
-    ]
+    groups = [LinkGroup(pair.source.name, pair.target.name, _beads(pair), pair.alignment.confidence) for pair in pairs]
     with atomic_text(url) as stream:
         write_xces(stream, groups)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from mining.errors import InputError
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.console_output import console_report, say_notes, show
 from pipelines.commands.derived import GivenOptions, key, validated, with_settings
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipelines.align.align_job import AlignResult
+    from pipelines.runners.runner import Runner
 
 OPTIONS = {
     **CORPUS_OPTIONS,
@@ -48,7 +50,8 @@ def command(
     beads: Annotated[str | None, typer.Option(help="Write the beads as Vecalign does: [0, 1]:[0]:cost.")] = None,
     xces: Annotated[str | None, typer.Option(help="Write XCES links as OPUS has them.")] = None,
     parallel: Annotated[
-        str | None, typer.Option(help="Write whole parallel documents (JSONL), paragraphs and beads kept.")
+        str | None,
+        typer.Option(help="Write whole parallel documents (JSONL): sentences, paragraphs of text, beads."),
     ] = None,
     report: Annotated[
         str | None, typer.Option(help="Write an HTML page: documents, dot plots, beads by kind, the worst beads first.")
@@ -114,26 +117,29 @@ def _aligned_pairs(
     """The alignment, and pairs mined from what it leaves over; the work folder is held where it is used."""
     from mining.locks import held_folder
     from pipelines.align.leftovers import mine_leftovers
+    from pipelines.runners.runner import load_runner
 
+    if overrides and runner is None:
+        raise InputError("--runner-set changes settings of a runner; name one with --runner")
+    chosen = load_runner(runner, overrides or []) if runner else None
     mines = settings.leftovers == "mine"
     with held_folder(work) if mines or runner else nullcontext():
-        result = _aligned(settings, work, runner, overrides)
+        result = _aligned(settings, work, chosen)
         if not mines:
             return result, []
         console_report("mine leftovers")
-        return result, mine_leftovers(settings, result, work)
+        return result, mine_leftovers(settings, result, work, chosen)
 
 
-def _aligned(settings: AlignSettings, work: str, runner: str | None, overrides: list[str] | None) -> AlignResult:
+def _aligned(settings: AlignSettings, work: str, runner: Runner | None) -> AlignResult:
     """In memory, or by stages where a runner is named."""
     if runner is None:
         from pipelines.align.align_job import align_documents
 
         return align_documents(settings, report=console_report)
     from pipelines.align.align_stage import align_on_runner
-    from pipelines.runners.runner import load_runner
 
-    return align_on_runner(settings, work, load_runner(runner, overrides or []), report=console_report)
+    return align_on_runner(settings, work, runner, report=console_report)
 
 
 class AlignOutputs(NamedTuple):
@@ -155,7 +161,7 @@ class AlignOutputs(NamedTuple):
         if self.unmatched:
             outputs.write_unmatched(self.unmatched, result.unmatched)
         if self.beads:
-            outputs.write_beads(self.beads, result.pairs)
+            outputs.write_beads(self.beads, result)
         if self.xces:
             outputs.write_links_xml(self.xces, result.pairs)
         if self.parallel:

@@ -85,6 +85,22 @@ def words_of(lines: list[str], seed: int) -> WordVectors:
     )
 
 
+@pytest.mark.parametrize(("cosine", "likely"), [(0.8, True), (0.2, False)])
+def test_documents_of_one_sentence_are_judged_by_their_likeness(cosine: float, likely: bool) -> None:
+    """And not against each other alone, by which nothing is nearer than anything."""
+    vectors = np.zeros((2, DIM), np.float32)
+    vectors[0, 0], vectors[1, :2] = 1, (cosine, (1 - cosine**2) ** 0.5)
+    length = np.full(1, 40.0)
+    found = align_sentences(*(Document(row[None], length) for row in vectors))
+    assert (pair_confidence(found, length, length) > 0.5) is likely
+
+
+def test_vectors_that_are_no_numbers_are_refused() -> None:
+    sides = [Document(np.full((rows, DIM), value, np.float32), np.ones(rows)) for rows, value in ((3, np.nan), (9, 0))]
+    with pytest.raises(InputError, match="not finite"):
+        align_sentences(*sides)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("worded", [False, True])
 def test_best_path_and_confidence_against_all_paths(seed: int, worded: bool) -> None:

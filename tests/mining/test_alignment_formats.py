@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mining.alignment_formats import Link, LinkGroup, read_links, write_links, write_xces
+from mining.alignment_formats import Link, LinkGroup, beads_of, read_links, write_links, write_xces
 from mining.errors import InputError
 
 PLACES = np.array([[0, 1, 0, 2], [1, 1, 2, 3], [1, 3, 3, 4]])
@@ -18,7 +18,7 @@ PLACES = np.array([[0, 1, 0, 2], [1, 1, 2, 3], [1, 3, 3, 4]])
 def test_vecalign_lines_come_back(tmp_path: Path) -> None:
     file = tmp_path / "out"
     with file.open("w") as stream:
-        write_links(stream, PLACES, np.array([0.25, np.nan, 0.5]))
+        write_links(stream, beads_of(PLACES), np.array([0.25, np.nan, 0.5]))
     assert file.read_text().splitlines()[0] == "[0]:[0, 1]:0.250000"
     assert read_links(str(file)) == [Link((0,), (0, 1), 0.25), Link((), (2,), 0.0), Link((1, 2), (3,), 0.5)]
 
@@ -42,7 +42,7 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, told: str) -> None:
 
 def test_xces_links_count_sentences_from_one() -> None:
     stream = io.StringIO()
-    assert write_xces(stream, [LinkGroup("en/a&b.txt", "de/a.txt", PLACES, np.array([0.9, 0.8, 0.7]))]) == 3
+    assert write_xces(stream, [LinkGroup("en/a&b.txt", "de/a.txt", beads_of(PLACES), np.array([0.9, 0.8, 0.7]))]) == 3
     root = ElementTree.fromstring(stream.getvalue())
     group = root.find("linkGrp")
     assert group is not None

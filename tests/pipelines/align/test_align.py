@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from encoder.models.bag import BagSettings
+from mining.alignment_formats import read_links
 from mining.errors import InputError
 from pipelines.align.documents import document_files, document_key, document_keys, read_corpus
 from pipelines.cli import app
@@ -129,6 +130,31 @@ def test_a_line_without_a_tab_is_dropped_and_counted(tmp_path: Path) -> None:
     corpus = read_corpus([str(tmp_path / "en.tsv")], ReadSettings(lang="en"))
     assert [(document.name, len(document.texts)) for document in corpus.documents] == [("page0", 4), ("page1", 4)]
     assert corpus.dropped == {"no_column": 1}
+
+
+def test_sentences_of_a_document_that_comes_back_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("".join(f"{name}\tThis is line {number}.\n" for number, name in enumerate("aabbaab")))
+    corpus = read_corpus([str(file)], ReadSettings(lang="en"), "assume")
+    assert [len(document.texts) for document in corpus.documents] == [2, 2]
+    assert corpus.dropped["repeated_document"] == 3
+
+
+def test_beads_have_the_line_numbers_of_the_files(encoder: Path, tmp_path: Path) -> None:
+    lines = document(1)
+    source, target = tmp_path / "book.en.txt", tmp_path / "book.de.txt"
+    source.write_text("\n\n".join(lines), encoding="utf-8")
+    target.write_text("\n".join(lines), encoding="utf-8")
+    run(encoder, source, target, "-o", tmp_path / "p.tsv", "--beads", tmp_path / "p.vec", "--xces", tmp_path / "p.xml")
+    assert [link[:2] for link in read_links(str(tmp_path / "p.vec"))] == [((2 * k,), (k,)) for k in range(SENTENCES)]
+    assert 'xtargets="3;2"' in (tmp_path / "p.xml").read_text()
+
+
+def test_settings_of_a_runner_want_a_runner(encoder: Path, tmp_path: Path) -> None:
+    source, target = two_folders(tmp_path)
+    given = ["align", str(source), str(target), "-o", str(tmp_path / "p.tsv"), "--runner-set", "processes=1"]
+    with pytest.raises(InputError, match="name one with --runner"):
+        CliRunner().invoke(app, [*given, "--src-lang", "en", "--tgt-lang", "de"], catch_exceptions=False)
 
 
 def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:
