@@ -21,8 +21,8 @@ def command(
 ) -> None:
     """Mark sampled pairs right or wrong on a local web page: y, n, s to skip, u to undo.
 
-    The marks become a precision curve and a threshold in WORKDIR/review.json, for `mine --threshold-from`. Every key
-    press is on disk at once; stop with Ctrl-C and go on whenever you like.
+    The marks become a precision curve and a threshold in WORKDIR/review.json, for `mine --threshold-from`; of an
+    alignment it is one of the pairs' scores. Every key press is on disk at once; stop with Ctrl-C and go on any time.
 
     \b
     Example:

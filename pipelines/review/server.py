@@ -175,6 +175,7 @@ def _page(session: Session) -> str:
         workdir=session.mine.folder,
         data=script_json(data),
         result_url=session.result_url,
+        aligned="alignment" in session.mine.pairs.manifest.request.configuration,
         total=sum(sample.counts),
         floor=f"{floor:.3f}" if floor is not None else None,
     )

@@ -13,6 +13,7 @@ from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, 
 from pipelines.align.align_stage import align_on_runner
 from pipelines.align.document_groups import DocumentPiece, Extents, assemble, in_groups, wanted
 from pipelines.review.review_session import Session
+from pipelines.review.server import _page
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.align.test_align import document, encoder, run, two_folders, write_folder
 
@@ -42,7 +43,9 @@ def test_stages_give_what_memory_gives_and_are_not_made_twice(encoder: Path, tmp
     scores = [{pair.source.name: pair.score for pair in result.pairs} for result in (here, staged)]
     assert scores[1] == pytest.approx(scores[0], abs=1e-6)
     assert {row.document for row in here.unmatched} == {row.document for row in staged.unmatched}
-    beads = Session(str(tmp_path / "work"), 20).sample
+    review = Session(str(tmp_path / "work"), 20)
+    assert "score of aligned pairs" in _page(review)
+    beads = review.sample
     assert beads.langs == ("en", "de")
     assert sum(beads.counts) == sum(int(pair.alignment.two_sided.sum()) for pair in here.pairs)
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.parquet")}
