@@ -99,8 +99,13 @@ def pick_variant(variants: list[Variant], language: str | None, place: int) -> V
         return variants[place] if len(variants) > place else None
     wanted = language.lower()
     exact = [variant for variant in variants if variant.language.lower() == wanted]
-    regional = [variant for variant in variants if variant.language.lower().split("-")[0] == wanted]
+    regional = [variant for variant in variants if primary(variant.language) == wanted]
     return next(iter(exact + regional), None)
+
+
+def primary(language: str) -> str:
+    """`en` of `en-GB`, and of `en_US`, as some tools write it."""
+    return language.lower().replace("_", "-").split("-")[0]
 
 
 def _read_props(element: ElementTree.Element, names: tuple[str, ...], prefix: str = "") -> dict[str, object]:

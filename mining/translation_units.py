@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from mining.errors import InputError
 from mining.files import LONGEST, open_decompressed
 
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -65,6 +66,15 @@ def iterate_units(url: str) -> Iterator[tuple[ElementTree.Element, list[Variant]
         raise InputError(f"{url}: cannot be read ({error})") from None
 
 
+def _words(element: ElementTree.Element) -> Iterator[str]:
+    """The text of a segment without the codes of a word processor, whatever these stand for."""
+    yield element.text or ""
+    for child in element:
+        if local_name(child) not in _CODES:
+            yield from _words(child)
+        yield child.tail or ""
+
+
 def local_name(element: ElementTree.Element) -> str:
     """The tag without its namespace."""
     return element.tag.rpartition("}")[2]
@@ -72,5 +82,5 @@ def local_name(element: ElementTree.Element) -> str:
 
 def _variant(element: ElementTree.Element) -> Variant:
     segment = next((child for child in element if local_name(child) == "seg"), None)
-    text = "" if segment is None else "".join(segment.itertext())
+    text = "" if segment is None else "".join(_words(segment))
     return Variant(element.get(_LANGUAGE) or element.get("lang") or "", text, element)

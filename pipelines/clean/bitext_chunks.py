@@ -25,6 +25,7 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),  # null where the row is a pair
     ]
 )
+Block = tuple[list[BitextRow], pa.StructArray | None]  # rows, and of a table of its own that part of it
 OWN = "own"  # a further column of chunks of Parquet: all columns of the row, with their types
 
 
@@ -32,7 +33,7 @@ def read_chunks(settings: BitextSettings, size: int = CHUNK) -> Iterator[pa.Tabl
     """Chunks of rows in order; a pair that came before is a duplicate, but for numbers and accents a near one."""
     repeated = RepeatedPairs()
     line = 1
-    for rows, own in _blocks(settings, size):
+    for rows, own in _even(_blocks(settings, size), size):
         columns = [range(line, line + len(rows)), *zip(*rows, strict=True)]
         table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
         reasons = repeated.reasons(table["source"], table["target"], table["reason"])
@@ -41,8 +42,23 @@ def read_chunks(settings: BitextSettings, size: int = CHUNK) -> Iterator[pa.Tabl
         line += len(rows)
 
 
-def _blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[BitextRow], pa.StructArray | None]]:
-    """At most `size` rows, and where the bitext is a table of its own also that part of it."""
+def _even(blocks: Iterator[Block], size: int) -> Iterator[Block]:
+    """Blocks of `size` rows, the last of up to half as many more: among few pairs a margin means nothing."""
+    rows: list[BitextRow] = []
+    parts: list[pa.StructArray] = []
+    for more, own in blocks:
+        rows += more
+        parts += [own] if own is not None else []
+        while len(rows) >= size + size // 2:
+            whole = pa.concat_arrays(parts) if parts else None
+            yield rows[:size], None if whole is None else whole.slice(0, size)
+            rows, parts = rows[size:], [whole.slice(size)] if whole is not None else []
+    if rows:
+        yield rows, pa.concat_arrays(parts) if parts else None
+
+
+def _blocks(settings: BitextSettings, size: int) -> Iterator[Block]:
+    """At most `size` rows at a time."""
     if settings.kind == Format.PARQUET:
         yield from _parquet_blocks(settings, size)
         return
@@ -51,7 +67,7 @@ def _blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[BitextRo
         yield block, None
 
 
-def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[tuple[list[BitextRow], pa.StructArray]]:
+def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[Block]:
     try:
         with open_binary(settings.path) as stream:
             file = pq.ParquetFile(stream)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from encoder.settings import Settings
 from mining.errors import InputError
 from mining.files import open_binary, readable_lines
 from mining.pair_formats import Format, format_of, moses_urls
+from mining.paths import exists
 from mining.tmx import pick_variant
 from mining.translation_units import iterate_units, local_name
 
@@ -34,14 +36,30 @@ class BitextSettings(Settings):
     tgt_lang: str | None = Field(None, description="Language of the second side.")
     columns: tuple[str, str] | None = Field(None, description="TSV: numbers from 1; JSONL and Parquet: names.")
 
+    @field_validator("columns")
+    @classmethod
+    def _two(cls, columns: tuple[str, str] | None) -> tuple[str, str] | None:
+        if columns is not None and columns[0] == columns[1]:
+            raise ValueError(f"columns: both texts cannot be in column {columns[0]}")
+        return columns
+
     @property
     def kind(self) -> Format:
-        return self.format or (Format.MOSES if _is_zip(self.path) else format_of(self.path))
+        if self.format is not None:
+            return self.format
+        if _is_zip(self.path):
+            return Format.MOSES
+        try:
+            return format_of(self.path)
+        except InputError:
+            if self.src_lang and self.tgt_lang and exists(moses_urls(self.path, self.src_lang, self.tgt_lang)[0]):
+                return Format.MOSES
+            raise
 
     @property
     def files(self) -> list[str]:
         """What is read."""
-        if self.kind == Format.MOSES and self.src_lang and self.tgt_lang:
+        if self.kind == Format.MOSES and not _is_zip(self.path) and self.src_lang and self.tgt_lang:
             return list(moses_urls(self.path, self.src_lang, self.tgt_lang))
         return [self.path]
 
@@ -104,7 +122,10 @@ def _is_number(text: str) -> bool:
 
 def _jsonl(settings: BitextSettings) -> Iterator[BitextRow]:
     names = settings.columns or TEXTS
-    for line in readable_lines(settings.path):
+    lines = readable_lines(settings.path)
+    head = list(islice(lines, _HEAD))
+    _require_fields(settings.path, head, names)
+    for line in chain(head, lines):
         if line is None:
             yield BitextRow(None, None, None, "not UTF-8")
             continue
@@ -115,6 +136,19 @@ def _jsonl(settings: BitextSettings) -> Iterator[BitextRow]:
             continue
         texts = [entry.get(name) if isinstance(entry, dict) else None for name in names]
         yield as_row(texts[0], texts[1], line)
+
+
+def _require_fields(path: str, lines: Sequence[str | None], names: tuple[str, str]) -> None:
+    """An error where there are objects, and none of them has these fields."""
+    found: dict[str, None] = {}
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            entry = json.loads(line or "")
+            found |= dict.fromkeys(entry if isinstance(entry, dict) else ())
+    if found and not found.keys() & set(names):
+        fields = ", ".join(list(found)[:10])
+        told = f"{path}: no field {names[0]!r} or {names[1]!r}; say which hold the texts, as --columns de en"
+        raise InputError(f"{told}. There are: {fields}")
 
 
 def _moses(settings: BitextSettings) -> Iterator[BitextRow]:

@@ -28,3 +28,12 @@ class CleanSettings(Settings):
     seed_pairs: BitextSettings | None = Field(None, description="known translations, for a lexicon and as probes")
     explain: bool = Field(False, description="in --rejected, say what speaks against a pair")
     rows: int = Field(CHUNK, ge=2, description="rows of a chunk")
+
+    @property
+    def seed(self) -> BitextSettings | None:
+        """The known translations, in the languages of the bitext where they name none."""
+        seed, bitext = self.seed_pairs, self.bitext
+        if seed is None:
+            return None
+        langs = {"src_lang": seed.src_lang or bitext.src_lang, "tgt_lang": seed.tgt_lang or bitext.tgt_lang}
+        return seed.model_copy(update=langs)

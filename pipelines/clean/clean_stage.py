@@ -63,7 +63,7 @@ def load_scorer(settings: CleanSettings) -> Loaded:
     encoder, classifier = Encoder.load(settings.encoder), _classifier(settings)
     require_encoder(classifier, encoder)
     langs = settings.bitext.src_lang, settings.bitext.tgt_lang
-    probes, known = _seed_pairs(settings.seed_pairs).split()
+    probes, known = _seed_pairs(settings.seed).split()
     lexicon = None
     if known.source:
         lexicon = seed_lexicon(SideTexts(known.source, langs[0]), SideTexts(known.target, langs[1]))

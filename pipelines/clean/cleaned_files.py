@@ -60,9 +60,7 @@ def write_rejected(url: str, tables: Iterable[pa.Table], explain: bool = False) 
     if not explain:
         rejected = (table.select([name for name in table.column_names if name != "why"]) for table in rejected)
     if format_of(url) == Format.JSONL:
-        return _write_lines(
-            url, (json.dumps(_present(row), ensure_ascii=False, default=str) for row in _rows(rejected))
-        )
+        return _write_lines(url, (_as_json(_present(row)) for row in _rows(rejected)))
     return _write_lines(url, map(_rejected_line, _rows(rejected)))
 
 
@@ -78,7 +76,13 @@ def _lines(table: pa.Table, kind: Format, scores: bool) -> Iterable[str]:
     rows = table.select(["record", *SCORES]).to_pylist()
     if kind == Format.TSV:
         return ("\t".join([row["record"], *map(str, _scores(row).values())]) for row in rows)
-    return (json.dumps(json.loads(row["record"]) | _scores(row), ensure_ascii=False) for row in rows)
+    return (_as_json(json.loads(row["record"]) | _scores(row)) for row in rows)
+
+
+def _as_json(row: dict) -> str:
+    """With letters as they are, but for half a surrogate pair, which only JSON can write."""
+    text = json.dumps(row, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _unit(row: dict, scores: bool) -> str:

@@ -30,8 +30,10 @@ class RepeatedPairs:
         """The known reasons, and those of repeated pairs where there is none; of pairs that repeat, the first stays."""
         rows = np.flatnonzero(known.is_null().to_numpy())
         keys = np.full((2, len(rows)), _START, np.uint64)  # of what is the same, and of what is nearly so
-        for side in (source, target):
-            _add_letters(*utf8_content(side.take(rows).combine_chunks()), *_forms(), keys)
+        digits = np.zeros((2, len(rows)), np.uint64)
+        for side, own in zip((source, target), digits, strict=True):
+            _add_letters(*utf8_content(side.take(rows).combine_chunks()), *_forms(), keys, own)
+        keys[1] += digits[0] == digits[1]  # a pair whose numbers differ is not kept, so no other repeats it
         same, near = _met(keys[0], self._same), _met(keys[1], self._near)
         reasons = np.array(known.to_pylist(), object)
         reasons[rows[near]] = NEAR_DUPLICATE
@@ -78,8 +80,12 @@ def _add_letters(
     plain_starts: np.ndarray,
     plain: np.ndarray,
     keys: np.ndarray,
+    digits: np.ndarray,
 ) -> None:
-    """Hash the letters of each text into both keys of its pair; a text without any stands for itself."""
+    """Hash the letters of each text into both keys of its pair, and its digits, whatever their order.
+
+    A text without any stands for itself.
+    """
     for row in range(len(starts) - 1):
         same, near = _mixed(keys[0, row], np.uint32(_BETWEEN)), _mixed(keys[1, row], np.uint32(_BETWEEN))
         before, after_number = same, False
@@ -93,6 +99,8 @@ def _add_letters(
                 same = _mixed(same, letters[place])
             for place in range(plain_starts[code], plain_starts[code + 1]):
                 number = plain[place] == _NUMBER
+                if number:
+                    digits[row] += _mixed(np.uint64(_START), np.uint32(code))
                 if not number or not after_number:
                     near = _mixed(near, plain[place])
                 after_number = number

@@ -40,7 +40,10 @@ OPTIONS = {
 }
 FEW = "too few pairs were scored ({}) to estimate how many of them are right"
 _ENOUGH = 50
-UNNAMED = "without --src-lang and --tgt-lang no pair is dropped for its language, and words are cut as in English"
+UNNAMED = (
+    "a language cannot be told from the text: without --src-lang and --tgt-lang no pair is dropped for its language, "
+    "and words are cut as in English"
+)
 
 
 @with_settings(CleanSettings, OPTIONS)
@@ -77,17 +80,22 @@ def command(
     """
     quiet_beam()
     from mining.locks import held_folder
+    from pipelines.clean.bitext_languages import with_languages
     from pipelines.clean.clean_stage import clean
     from pipelines.commands.console_output import say_notes, show
     from pipelines.commands.encoder_figures import encoder_row, warnings
-    from pipelines.commands.standard_streams import output_file
+    from pipelines.commands.standard_streams import STANDARD, output_file
     from pipelines.runners.runner import load_runner, require_reachable
 
     with output_file(out, "kept.tsv") as output:
         chosen |= {"work": work or output.scratch} | _bitext(pairs, columns, output) | _filters(filters)
+        if pairs == STANDARD:
+            chosen.setdefault("bitext.format", "tsv")
         settings = validated(CleanSettings, OPTIONS, chosen.tree(), "clean")
+        bitext, notes = with_languages(settings.bitext)
         outputs = CleanOutputs(output, out_format, rejected, report, scores, settings.explain)
-        settings = settings.model_copy(update={"explain": settings.explain or report is not None})
+        explain = settings.explain or report is not None
+        settings = settings.model_copy(update={"bitext": bitext, "explain": explain})
         where = load_runner(runner, runner_set or [])
         require_reachable(where, [settings.work, settings.encoder, *outputs.check(settings)])
         languages = settings.bitext.src_lang, settings.bitext.tgt_lang
@@ -102,19 +110,18 @@ def command(
             about = [encoder_row(settings.encoder, known), *_summary(cleaned)]
             if hub is not None:
                 _write_hub(hub, cleaned, about)
-        say_notes([*warnings(settings.encoder, known), *_doubts(cleaned, languages)])
+        say_notes([*notes, *warnings(settings.encoder, known), *_doubts(cleaned, languages)])
         show("cleaned", [*about, (f"kept in {output.shown}", f"{cleaned.kept:,}")], error=output.is_standard)
 
 
 def _bitext(pairs: str | None, columns: tuple[str, str] | None, output: OutputFile) -> dict[str, Any]:
-    """What the command line says of the bitext, by key; standard input is TSV unless --format says otherwise."""
-    from mining.pair_formats import Format
-    from pipelines.commands.standard_streams import STANDARD, keep_input
+    """What the command line says of the bitext, by key."""
+    from pipelines.commands.standard_streams import keep_input
 
     given: dict[str, Any] = {"bitext.columns": columns} if columns else {}
     if pairs is not None:
         (given["bitext.path"],) = keep_input([pairs], Path(output.scratch))
-    return ({"bitext.format": Format.TSV.value} if pairs == STANDARD else {}) | given
+    return given
 
 
 def _filters(choice: str | None) -> dict[str, Any]:
@@ -136,10 +143,14 @@ class CleanOutputs(NamedTuple):
 
     def check(self, settings: CleanSettings) -> list[str]:
         """What will be written; an error where that would overwrite what is read."""
+        from mining.errors import InputError
+        from mining.pair_formats import Format
         from pipelines.clean.cleaned_files import check_outputs
         from pipelines.commands.places import check_places
 
-        kind, seed = self._kind(), settings.seed_pairs
+        kind, seed = self._kind(), settings.seed
+        if self.kept.is_standard and kind == Format.MOSES:
+            raise InputError("standard output is one file, and a Moses pair is two; name a prefix")
         written = check_outputs(self.kept.path, self.rejected, kind, settings.bitext)
         written += [self.report] if self.report else []
         check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
@@ -171,11 +182,14 @@ def _write_hub(hub: HubFolder, cleaned: Cleaned, about: list[tuple[str, str]]) -
 
 
 def _doubts(cleaned: Cleaned, languages: tuple[str | None, str | None]) -> list[str]:
+    few = [FEW.format(scored_pairs(cleaned))] if scored_pairs(cleaned) < _ENOUGH else []
+    return few if all(languages) else [*few, UNNAMED]
+
+
+def scored_pairs(cleaned: Cleaned) -> int:
     from pipelines.clean.clean_stage import UNLIKELY
 
-    scored = cleaned.kept + cleaned.reasons.get(UNLIKELY, (0, []))[0]
-    few = [FEW.format(scored)] if scored < _ENOUGH else []
-    return few if all(languages) else [*few, UNNAMED]
+    return cleaned.kept + cleaned.reasons.get(UNLIKELY, (0, []))[0]
 
 
 def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
@@ -183,8 +197,9 @@ def _summary(cleaned: Cleaned) -> list[tuple[str, str]]:
     for reason, (count, lines) in cleaned.reasons.items():
         first = ", ".join(map(str, lines))
         table.append((f"rejected: {reason.replace('_', ' ')}", f"{count:,} (line {first}{' ..' if count > 3 else ''})"))
-    table.append(("right, of those scored (estimate)", f"{cleaned.share:.1%}"))
-    if cleaned.kept:
+    if scored_pairs(cleaned) >= _ENOUGH:
+        table.append(("right, of those scored (estimate)", f"{cleaned.share:.1%}"))
+    if cleaned.kept and scored_pairs(cleaned) >= _ENOUGH:
         table.append(("least probability", f"{cleaned.point.probability:.3f}"))
         table.append(("estimated precision", f"{cleaned.point.precision:.4f}"))
     return [*table, *_checked(cleaned)]

@@ -18,14 +18,16 @@ from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.knn import knn_graph
+from mining.pair_formats import Format
 from mining.translation_units import iterate_units
 from mining.vectors import from_array
 from pipelines.clean import clean_stage
 from pipelines.clean.bitext_chunks import count_reasons, read_chunks
-from pipelines.clean.bitext_rows import BitextSettings
+from pipelines.clean.bitext_languages import with_languages
+from pipelines.clean.bitext_rows import BitextSettings, read_rows
 from pipelines.clean.clean_settings import CleanSettings
 from pipelines.clean.clean_stage import clean, read_scored
-from pipelines.clean.cleaned_files import SCORES, write_kept, write_rejected
+from pipelines.clean.cleaned_files import SCORES, _as_json, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.clean.probe_check import Check
 from pipelines.cli import app
@@ -277,7 +279,7 @@ def test_seed_pairs_become_probes_and_do_not_come_out(scoring_encoder: Path, tmp
     texts = {text for table in read_scored(cleaned) for text in table["source"].to_pylist()}
     assert not texts & {source for source, _ in seed}
     found = cleaned.probes
-    assert found.right == found.mismatched == 40 * 3  # in each chunk
+    assert found.right == found.mismatched == 40 * 2  # in each chunk
     assert found.right_kept > found.mismatched_kept
     assert Check(10, 8, 10, 2).precision(0.5) == pytest.approx(0.8)
     assert Check().precision(0.5) is None
@@ -366,3 +368,70 @@ def test_few_chunks_are_read_ahead_and_an_error_of_reading_ends_it(
     with pytest.raises(InputError, match="line 41"):
         clean_stage.clean(settings)
     assert len(scored) >= 37 and max(ahead) <= 5
+
+
+GERMAN = "Die Katze schläft heute auf dem alten Sofa, Nummer"
+ENGLISH = "The cat is sleeping on the old sofa today, number"
+
+
+def test_languages_that_nobody_names_are_those_of_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "in.tsv"
+    file.write_text("".join(f"{GERMAN} {number}.\t{ENGLISH} {number}.\n" for number in range(20)))
+    found, notes = with_languages(BitextSettings(path=str(file)))
+    assert (found.src_lang, found.tgt_lang, len(notes)) == ("de", "en", 2)
+    file.write_text("1\t2\n")
+    assert with_languages(BitextSettings(path=str(file)))[1] == []
+
+
+def test_a_translation_memory_names_its_languages(tmp_path: Path) -> None:
+    units = "".join(f'<tuv xml:lang="{lang}"><seg>a</seg></tuv>' for lang in ("de_DE", "en-GB"))
+    (tmp_path / "in.tmx").write_text(f'<tmx version="1.4"><header/><body><tu>{units}</tu></body></tmx>')
+    found, _ = with_languages(BitextSettings(path=str(tmp_path / "in.tmx")))
+    assert (found.src_lang, found.tgt_lang) == ("de", "en")
+    assert [row.reason for row in read_rows(found)] == [None]
+
+
+def test_what_is_left_over_joins_the_last_chunk(tmp_path: Path) -> None:
+    table = pa.table({"src_text": [f"a{n}" for n in range(120)], "tgt_text": [f"b{n}" for n in range(120)]})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=7)
+    (tmp_path / "in.tsv").write_text("".join(f"a{n}\tb{n}\n" for n in range(120)))
+    for name in ("in.parquet", "in.tsv"):
+        bitext = BitextSettings(path=str(tmp_path / name))
+        assert [len(chunk) for chunk in read_chunks(bitext, 50)] == [50, 70]
+        lines = [line for chunk in read_chunks(bitext, 40) for line in chunk["line"].to_pylist()]
+        assert lines == list(range(1, 121))
+
+
+def test_an_archive_is_not_written_over(tmp_path: Path) -> None:
+    assert BitextSettings(path="corpus.zip", src_lang="en", tgt_lang="de").files == ["corpus.zip"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "message"),
+    [
+        (["in.tsv", "-o", "-", "--out-format", "moses"], "a\tb\n", "is two"),
+        (["in.tsv", "-o", "out.tsv", "--columns", "1", "1"], "a\tb\n", "both texts cannot be in column 1"),
+        (["in.jsonl", "-o", "out.jsonl"], '{"translation": {"en": "a"}}\n', "There are: translation"),
+    ],
+)
+def test_what_cannot_be_cleaned_is_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(arguments[0]).write_text(text)
+    with pytest.raises(InputError, match=message):
+        told = ["clean", *arguments, "--src-lang", "en", "--tgt-lang", "de"]
+        CliRunner().invoke(app, told, catch_exceptions=False)
+
+
+def test_known_translations_are_in_the_languages_of_the_bitext(tmp_path: Path) -> None:
+    for lang in ("en", "de"):
+        (tmp_path / f"seed.{lang}").write_text("text\n")
+    bitext = BitextSettings(path="in.tsv", src_lang="en", tgt_lang="de")
+    settings = CleanSettings(bitext=bitext, work="work", seed_pairs=BitextSettings(path=str(tmp_path / "seed")))
+    assert settings.seed is not None and settings.seed.kind == Format.MOSES
+    assert len(list(read_rows(settings.seed))) == 1
+
+
+def test_half_a_surrogate_pair_in_a_further_field_stays() -> None:
+    assert json.loads(_as_json(json.loads('{"a": "\\ud800 ü"}'))) == {"a": "\ud800 ü"}
