@@ -3,7 +3,8 @@
 A classifier trained where a third of the pairs are right, and the others nearly so, promises too little where noise is
 coarse and too much where few pairs are right. What carries over is how scores of right pairs are distributed, and
 those of each kind of wrong ones; how many there are of each is estimated where the scores come from, by the EM of
-Saerens, Latinne and Decaestecker (2002) over these components.
+Saerens, Latinne and Decaestecker (2002) over these components. Of text that the encoder knows less well all scores are
+lower, so that the components may be moved down together where that explains the scores better.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ _ROUNDS = 300
 _SMOOTH = 4.0  # bins: the standard deviation by which components are blurred
 _BELIEVED = 4.0  # pairs that are taken for known before any is seen, half of them right: one pair tells no shares
 _EMPTY = 1e-6  # density of a bin that no training pair was in
+_SHIFTS = range(0, 41, 5)  # bins by which components are moved down, of 0.1 each
+_RELUCTANCE = 0.001  # nats of likelihood that every pair, and `_FEW` more, must gain for each bin
+_FEW = 1000
+_WRONG = -8.0
 
 
 class Ratios(NamedTuple):
@@ -86,22 +91,43 @@ def place(log_ratios: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
-    """The shares of all components that make these ratios most likely, and what follows for each bin."""
+    """The shares and the shift of all components that make these ratios most likely, and what follows for each bin."""
     from scipy.optimize import isotonic_regression
 
-    densities = components.densities
+    pairs = ratios.counts.sum()
+    counts = ratios.counts / max(pairs, 1)
+    found = [_weighed(moved_down(components.densities, bins), counts, pairs) for bins in _SHIFTS]
+    likelihoods = np.array([_far_below_together(ratios.counts) @ np.log(_far_below_together(parts)) for parts in found])
+    parts = found[int(np.argmax(likelihoods - _RELUCTANCE * np.array(_SHIFTS) * (pairs + _FEW)))]
+    # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
+    chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x
+    return Mixture(float(parts[0].sum()), np.asarray(chances))
+
+
+def _far_below_together(values: Floats) -> Floats:
+    """(bins,) sums over components; where all pairs are wrong, how low their ratios are tells of no shift."""
+    total = values.sum(axis=0) if values.ndim > 1 else values
+    first = int(place(np.array(_WRONG)))
+    return np.concatenate([total[:first].sum(keepdims=True), total[first:]])
+
+
+def moved_down(densities: Floats, bins: int) -> Floats:
+    """The same densities at ratios that are lower by so many bins."""
+    moved = np.full_like(densities, _EMPTY)
+    moved[:, : BINS - bins] += densities[:, bins:]
+    moved[:, 0] += densities[:, :bins].sum(axis=1)
+    return moved / moved.sum(axis=1, keepdims=True) if bins else densities
+
+
+def _weighed(densities: Floats, counts: Floats, pairs: float) -> Floats:
+    """(components, BINS) densities times the shares by which they explain the counts best."""
     shares = np.full(len(densities), 1 / len(densities))
     believed = np.full(len(densities), 0.5 / max(len(densities) - 1, 1))
     believed[0] = 0.5
-    pairs = ratios.counts.sum()
-    counts = ratios.counts / max(pairs, 1)
     for _ in range(_ROUNDS if counts.any() else 0):
         parts = shares[:, None] * densities  # (components, BINS)
         shares = (pairs * (parts / parts.sum(axis=0) @ counts) + _BELIEVED * believed) / (pairs + _BELIEVED)
-    parts = shares[:, None] * densities
-    # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
-    chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x
-    return Mixture(float(shares[0]), np.asarray(chances))
+    return np.asarray(shares[:, None] * densities)
 
 
 def threshold_for(ratios: Ratios, mixture: Mixture, precision: float) -> Point:

@@ -62,3 +62,14 @@ def test_one_pair_tells_no_shares() -> None:
         assert low < fit_mixture(Ratios.of(np.array([ratio])), components).share < high
     many = Ratios.of(np.array([5.0] * 9000 + [-5.0] * 1000))
     assert abs(fit_mixture(many, components).share - 0.9) < 1e-3
+
+
+def test_scores_that_are_all_lower_are_those_of_text_that_is_less_known() -> None:
+    rng = np.random.default_rng(3)
+    right, wrong = rng.normal(2.5, 1.5, 20_000), rng.normal(-4.5, 2.0, 20_000)
+    tasks = [(np.concatenate([right, wrong]), np.repeat([0, 1], 20_000))]
+    components = Components.of(tasks)
+    lower = np.concatenate([right[:800], wrong[:200]]) - 3.0
+    found = fit_mixture(Ratios.of(lower), components)
+    assert found.share == pytest.approx(0.8, abs=0.05)
+    assert found.probabilities(np.array([1.0, -7.5])) == pytest.approx([1, 0], abs=0.1)
