@@ -92,8 +92,9 @@ def command(
         if pairs == STANDARD:
             chosen.setdefault("bitext.format", "tsv")
         settings = validated(CleanSettings, OPTIONS, chosen.tree(), "clean")
-        bitext, notes = with_languages(settings.bitext)
         outputs = CleanOutputs(output, out_format, rejected, report, scores, settings.explain)
+        outputs.kind()  # an error before anything is read
+        bitext, notes = with_languages(settings.bitext)
         explain = settings.explain or report is not None
         settings = settings.model_copy(update={"bitext": bitext, "explain": explain})
         where = load_runner(runner, runner_set or [])
@@ -148,7 +149,7 @@ class CleanOutputs(NamedTuple):
         from pipelines.clean.cleaned_files import check_outputs
         from pipelines.commands.places import check_places
 
-        kind, seed = self._kind(), settings.seed
+        kind, seed = self.kind(), settings.seed
         if self.kept.is_standard and kind == Format.MOSES:
             raise InputError("standard output is one file, and a Moses pair is two; name a prefix")
         written = check_outputs(self.kept.path, self.rejected, kind, settings.bitext)
@@ -162,13 +163,13 @@ class CleanOutputs(NamedTuple):
         from pipelines.report.cleaned_bitext import write_clean_report
 
         rows = read_scored(cleaned)
-        write_kept(self.kept.path, rows, settings.bitext, format=self._kind(), scores=self.scores)
+        write_kept(self.kept.path, rows, settings.bitext, format=self.kind(), scores=self.scores)
         if self.rejected is not None:
             write_rejected(self.rejected, read_scored(cleaned), self.explain)
         if self.report is not None:
             write_clean_report(self.report, name, cleaned, _summary(cleaned), read_scored(cleaned))
 
-    def _kind(self) -> Format | None:
+    def kind(self) -> Format | None:
         from mining.pair_formats import known_format
 
         return known_format(self.format) if self.format else None

@@ -134,7 +134,7 @@ def test_units_of_tmx_are_forgotten(tmp_path: Path) -> None:
 
 def test_tmx(tmp_path: Path) -> None:
     unit = '<tu><tuv xml:lang="en-US"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>'
-    body = unit.format("Good <bpt>d</bpt>ay", "Guten\n Tag") + unit.format("Thanks", "Danke")
+    body = unit.format("Good <hi>d</hi>ay", "Guten\n Tag") + unit.format("Thanks", "Danke")
     path = tmp_path / "x.tmx"
     path.write_text(f"<tmx><header/><body>{body}</body></tmx>")
     assert read(path) == EXPECTED
