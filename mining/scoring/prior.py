@@ -96,8 +96,9 @@ def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
 
     pairs = ratios.counts.sum()
     counts = ratios.counts / max(pairs, 1)
-    found = [_weighed(moved_down(components.densities, bins), counts, pairs) for bins in _SHIFTS]
-    likelihoods = np.array([_far_below_together(ratios.counts) @ np.log(_far_below_together(parts)) for parts in found])
+    found = [_weighed(_moved_down(components.densities, bins), counts, pairs) for bins in _SHIFTS]
+    seen = _far_below_together(ratios.counts)
+    likelihoods = np.array([seen @ np.log(_far_below_together(parts.sum(axis=0))) for parts in found])
     parts = found[int(np.argmax(likelihoods - _RELUCTANCE * np.array(_SHIFTS) * (pairs + _FEW)))]
     # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
     chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x
@@ -105,13 +106,12 @@ def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
 
 
 def _far_below_together(values: Floats) -> Floats:
-    """(bins,) sums over components; where all pairs are wrong, how low their ratios are tells of no shift."""
-    total = values.sum(axis=0) if values.ndim > 1 else values
+    """Bins below `_WRONG` as one: where all pairs are wrong, how low their ratios are tells of no shift."""
     first = int(place(np.array(_WRONG)))
-    return np.concatenate([total[:first].sum(keepdims=True), total[first:]])
+    return np.concatenate([values[:first].sum(keepdims=True), values[first:]])
 
 
-def moved_down(densities: Floats, bins: int) -> Floats:
+def _moved_down(densities: Floats, bins: int) -> Floats:
     """The same densities at ratios that are lower by so many bins."""
     moved = np.full_like(densities, _EMPTY)
     moved[:, : BINS - bins] += densities[:, bins:]

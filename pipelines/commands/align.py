@@ -78,16 +78,13 @@ def command(
       twinlode align books/en/ books/de/ -o books.tsv --documents documents.tsv
     """
     quiet_beam()
-    from pipelines.align.documents import document_files
     from pipelines.commands.encoder_figures import encoder_row, warnings
-    from pipelines.commands.places import check_places
     from pipelines.mine.pair_export import written_files
 
     settings = _settings(chosen, source, target)
     languages = settings.source.read.lang, settings.target.read.lang
     outputs = AlignOutputs(documents, unmatched, beads, xces, parallel, report)
-    inputs = document_files([*settings.source.inputs, *settings.target.inputs])
-    check_places([*written_files(out, pair_format, languages), *filter(None, outputs)], inputs)
+    outputs.check(settings, written_files(out, pair_format, languages))
     folder = hub_folder(dataset, dataset_columns, languages)
     about = [encoder_row(settings.encoder, languages)]
     result, mined = _aligned_pairs(settings, work or f"{out}.work", runner, runner_set)
@@ -151,6 +148,14 @@ class AlignOutputs(NamedTuple):
     xces: str | None
     parallel: str | None
     report: str | None
+
+    def check(self, settings: AlignSettings, pairs: list[str]) -> None:
+        """An error where these files, or those of the pairs, would take the place of a document or of each other."""
+        from pipelines.align.documents import document_files
+        from pipelines.commands.places import check_places
+
+        inputs = document_files([*settings.source.inputs, *settings.target.inputs])
+        check_places([*pairs, *filter(None, self)], inputs)
 
     def write(self, result: AlignResult) -> None:
         from pipelines.align import outputs

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipelines.clean.clean_stage import Cleaned
     from pipelines.commands.standard_streams import OutputFile
     from pipelines.datasets.hub_folder import HubFolder
+    from pipelines.runners.runner import Runner
 
 OPTIONS = {
     "src_lang": key("bitext.src_lang"),
@@ -81,17 +82,14 @@ def command(
     quiet_beam()
     from mining.locks import held_folder
     from pipelines.clean.bitext_languages import with_languages
-    from pipelines.clean.clean_stage import clean
     from pipelines.commands.console_output import say_notes, show
     from pipelines.commands.encoder_figures import encoder_row, warnings
-    from pipelines.commands.standard_streams import STANDARD, output_file
+    from pipelines.commands.standard_streams import output_file
     from pipelines.runners.runner import load_runner, require_reachable
 
     with output_file(out, "kept.tsv") as output:
-        chosen |= {"work": work or output.scratch} | _bitext(pairs, columns, output) | _filters(filters)
-        if pairs == STANDARD:
-            chosen.setdefault("bitext.format", "tsv")
-        settings = validated(CleanSettings, OPTIONS, chosen.tree(), "clean")
+        chosen |= {"work": work or output.scratch} | _filters(filters)
+        settings = _settings(chosen, pairs, columns, output)
         outputs = CleanOutputs(output, out_format, rejected, report, scores, settings.explain)
         outputs.kind()  # an error before anything is read
         bitext, notes = with_languages(settings.bitext)
@@ -101,13 +99,10 @@ def command(
         require_reachable(where, [settings.work, settings.encoder, *outputs.check(settings)])
         languages = settings.bitext.src_lang, settings.bitext.tgt_lang
         hub = hub_folder(dataset, dataset_columns, languages)
-        with held_folder(settings.work), catch_warnings():
-            filterwarnings("ignore", "without lang=")  # the note below says it
-            if settings.explain:
-                import_trees()
-            cleaned = clean(settings, where)
+        known = [lang for lang in languages if lang]
+        with held_folder(settings.work):
+            cleaned = _cleaned(settings, where)
             outputs.write(settings, cleaned, pairs or settings.bitext.path)
-            known = [lang for lang in languages if lang]
             about = [encoder_row(settings.encoder, known), *_summary(cleaned)]
             if hub is not None:
                 _write_hub(hub, cleaned, about)
@@ -115,14 +110,29 @@ def command(
         show("cleaned", [*about, (f"kept in {output.shown}", f"{cleaned.kept:,}")], error=output.is_standard)
 
 
-def _bitext(pairs: str | None, columns: tuple[str, str] | None, output: OutputFile) -> dict[str, Any]:
-    """What the command line says of the bitext, by key."""
-    from pipelines.commands.standard_streams import keep_input
+def _settings(
+    chosen: GivenOptions, pairs: str | None, columns: tuple[str, str] | None, output: OutputFile
+) -> CleanSettings:
+    """Of the options; standard input is TSV unless --format says otherwise."""
+    from pipelines.commands.standard_streams import STANDARD, keep_input
 
-    given: dict[str, Any] = {"bitext.columns": columns} if columns else {}
+    if columns:
+        chosen["bitext.columns"] = columns
     if pairs is not None:
-        (given["bitext.path"],) = keep_input([pairs], Path(output.scratch))
-    return given
+        (chosen["bitext.path"],) = keep_input([pairs], Path(output.scratch))
+    if pairs == STANDARD:
+        chosen.setdefault("bitext.format", "tsv")
+    return validated(CleanSettings, OPTIONS, chosen.tree(), "clean")
+
+
+def _cleaned(settings: CleanSettings, runner: Runner) -> Cleaned:
+    from pipelines.clean.clean_stage import clean
+
+    with catch_warnings():
+        filterwarnings("ignore", "without lang=")  # a note says it
+        if settings.explain:
+            import_trees()
+        return clean(settings, runner)
 
 
 def _filters(choice: str | None) -> dict[str, Any]:
