@@ -9,9 +9,14 @@ ratio margin over a document's other candidates tells a counterpart from a docum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mining.alignment import Alignment
 from mining.knn import knn_graph
@@ -21,12 +26,15 @@ from mining.vectors import from_array
 CANDIDATES = 16
 _NEIGHBOURS = 4
 _CELLS = 1 << 22  # cosines at a time
+_PAIRS = 256  # that a thread takes at a time
+_BLOCK = 1 << 14  # sentences whose lengths are made at a time
 _HALF_WAY, _STEEPNESS = 0.21, 40.0
 _SHORT, _HALF_WAY_MORE = 4, 0.12  # strangers of so few sentences may be like each other by chance
 _SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
 
 
-class Collection(NamedTuple):
+@dataclass(frozen=True)
+class Collection:
     """Documents of one language: document k has the sentences `starts[k]` to `starts[k + 1]`."""
 
     vectors: np.ndarray  # (sentences, dim), of any length; may be mapped
@@ -42,13 +50,20 @@ class Collection(NamedTuple):
 
     def part(self, document: int) -> DocumentPart:
         rows = self.rows(document)
-        return document_part(self.vectors[rows], self.lengths[rows])
+        return DocumentPart(np.asarray(self.vectors[rows], np.float32), self._scale[rows], _weights(self.lengths[rows]))
+
+    @cached_property
+    def _scale(self) -> np.ndarray:
+        """For all sentences at once: a document is a candidate of many."""
+        blocks = (_scale(self.vectors[start : start + _BLOCK]) for start in range(0, len(self.vectors), _BLOCK))
+        return np.concatenate([np.empty(0, np.float32), *blocks])
 
 
 class DocumentPart(NamedTuple):
     """The sentences of one document."""
 
-    vectors: np.ndarray  # (sentences, dim) float32, of length one
+    vectors: np.ndarray  # (sentences, dim) float32, of any length
+    scale: np.ndarray  # (sentences,) float32: times this they are of length one
     weights: np.ndarray  # (sentences,) float32
 
 
@@ -72,9 +87,16 @@ class Matches(NamedTuple):
 
 def document_part(vectors: np.ndarray, lengths: np.ndarray) -> DocumentPart:
     """Sentences of vectors of any length; long ones weigh more."""
-    unit = np.asarray(vectors, np.float32)
-    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    return DocumentPart(unit, np.asarray(lengths, np.float32) ** 0.7)
+    vectors = np.asarray(vectors, np.float32)
+    return DocumentPart(vectors, _scale(vectors), _weights(lengths))
+
+
+def _scale(vectors: np.ndarray) -> np.ndarray:
+    return 1 / np.maximum(np.linalg.norm(np.asarray(vectors, np.float32), axis=1), np.float32(1e-12))
+
+
+def _weights(lengths: np.ndarray) -> np.ndarray:
+    return np.asarray(lengths, np.float32) ** np.float32(0.7)
 
 
 def match_documents(
@@ -83,11 +105,20 @@ def match_documents(
     keys: tuple[Sequence[str], Sequence[str]] | None = None,
     *,
     candidates: int = CANDIDATES,
+    threads: int = 1,
 ) -> Matches:
     """Pair documents one to one by the margin of their BiMax; `keys` are their names without the language."""
     pairs = with_same_keys(_near(source, target, candidates), keys)
-    cosines = [bimax(source.part(a), target.part(b)) for a, b in zip(*pairs[:2], strict=True)]
-    return assign(pairs, np.array(cosines), source.documents, target.documents)
+
+    def of_range(start: int, stop: int) -> list[float]:
+        couples = zip(pairs.source[start:stop].tolist(), pairs.target[start:stop].tolist(), strict=True)
+        return [bimax(source.part(a), target.part(b)) for a, b in couples]
+
+    edges = [*range(0, len(pairs.source), _PAIRS), len(pairs.source)]
+    # Products are small: the matrix library's own threads only get in the way.
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        cosines = chain.from_iterable(pool.map(of_range, edges[:-1], edges[1:]))
+        return assign(pairs, np.fromiter(cosines, float), source.documents, target.documents)
 
 
 def assign(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets: int) -> Matches:
@@ -116,6 +147,8 @@ def bimax(source: DocumentPart, target: DocumentPart) -> float:
     step = max(_CELLS // len(target.vectors), 1)
     for start in range(0, len(source.vectors), step):
         cosines = source.vectors[start : start + step] @ target.vectors.T
+        cosines *= target.scale
+        cosines *= source.scale[start : start + step, None]
         best[0][start : start + step] = cosines.max(1)
         np.maximum(best[1], cosines.max(0), out=best[1])
     weights = source.weights, target.weights
@@ -151,7 +184,7 @@ def pair_confidence(alignment: Alignment, source: np.ndarray, target: np.ndarray
 def document_vectors(collection: Collection) -> np.ndarray:
     """(documents, dim): weighted sums of sentence vectors, less their mean, which tells no document from another."""
     parts = map(collection.part, range(collection.documents))  # one at a time: all may not fit in memory
-    sums = np.stack([part.weights @ part.vectors for part in parts])
+    sums = np.stack([(part.weights * part.scale) @ part.vectors for part in parts])
     unit = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
     distinct = np.unique(np.round(unit, 4).astype(np.float32), axis=0)  # a document repeated is no more typical
     return (unit - distinct.mean(0) * (len(distinct) > 3)).astype(np.float32)

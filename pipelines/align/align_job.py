@@ -127,16 +127,16 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
         words = project_words((first.words, second.words))
     sides = _Side.of(first, words and words[0]), _Side.of(second, words and words[1])
     source, target = first.corpus, second.corpus
+    threads = settings.threads or core_count()
     if len(source.documents) == len(target.documents) == 1:
         couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
         best = np.zeros(1, np.int64), np.zeros(1, np.int64)
     else:
         keys = document_keys(source, target)
-        found = match_documents(sides[0].collection, sides[1].collection, keys, candidates=settings.candidates)
+        collections = sides[0].collection, sides[1].collection
+        found = match_documents(*collections, keys, candidates=settings.candidates, threads=threads)
         couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
         best = found.best_of_source, found.best_of_target
-
-    threads = settings.threads or core_count()
 
     def align(couple: tuple[int, int]) -> DocumentPair:
         texts = source.documents[couple[0]], target.documents[couple[1]]

@@ -99,7 +99,7 @@ def test_confidence_tells_translations_from_strangers_and_keeps_to_the_shorter()
 
 def test_bimax_of_long_documents_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = (side.part(0) for side in collections([50]))
-    cosines = source.vectors @ target.vectors.T
+    cosines = (source.vectors @ target.vectors.T) * source.scale[:, None] * target.scale
     whole = (cosines.max(1).mean() + cosines.max(0).mean()) / 2  # both are of one length, and all weights the same
     monkeypatch.setattr(document_pairs, "_CELLS", 7 * 50)
     assert np.isclose(bimax(source, target), whole)
