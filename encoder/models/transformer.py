@@ -165,8 +165,8 @@ class Transformer(nn.Module):
                 if isinstance(block, Attention | FeedForward):
                     nn.init.zeros_(block.output.weight)
 
-    def grow_from(self, bag: Bag) -> None:
-        """Start from the embeddings of a trained bag with the same vocabulary and width."""
+    def grow_from(self, bag: Bag, scale: float = 1.0) -> None:
+        """Start from the embeddings of a trained bag with the same vocabulary and width, `scale` times as long."""
         if bag.settings.bigrams or bag.settings.words:
             raise InputError("a transformer cannot grow from a bag with bigrams or words, which it has no place for")
         if self.tokens.weight.shape != bag.tokens.weight.shape:
@@ -175,7 +175,7 @@ class Transformer(nn.Module):
                 f"{tuple(bag.tokens.weight.shape)}; give both the same dim and SentencePiece model"
             )
         with torch.no_grad():
-            self.tokens.weight.copy_(bag.tokens.weight)
+            self.tokens.weight.copy_(bag.tokens.weight * scale)
 
     def forward(self, batch: TokenBatch) -> Tensor:
         lengths = batch.offsets.diff()

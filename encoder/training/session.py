@@ -142,7 +142,7 @@ def _run(
         _refuse_other_data(saved.get("data"), data.store, out)
     model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
     if start is not None and settings.start is not None and settings.start.weights:
-        _begin_with(model, start.model)
+        _begin_with(model, start.model, settings.start.scale)
     objectives = _objectives(settings, model, data)
     held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
@@ -256,9 +256,11 @@ def _grows(ours: object, theirs: object) -> bool:
     return isinstance(ours, TransformerSettings) and isinstance(theirs, BagSettings)
 
 
-def _begin_with(model: nn.Module, trained: nn.Module) -> None:
+def _begin_with(model: nn.Module, trained: nn.Module, scale: float) -> None:
     if isinstance(model, Transformer) and isinstance(trained, Bag):
-        model.grow_from(trained)
+        model.grow_from(trained, scale)
+    elif scale != 1:
+        raise InputError("start.scale is for a transformer that grows from a bag; leave it out")
     else:
         model.load_state_dict(trained.state_dict())
 

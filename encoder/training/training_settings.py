@@ -102,6 +102,9 @@ class StartSettings(Settings):
 
     encoder: str = Field(description="Folder of an encoder with the same `text` and `model` settings, or of a bag.")
     weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
+    scale: float = Field(
+        1.0, gt=0, description="Of a bag: times this, for objectives on dot products; its cosines stay the same."
+    )
 
 
 class TrainSettings(Settings):

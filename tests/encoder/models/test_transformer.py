@@ -39,6 +39,8 @@ def test_zero_init_is_the_bag_it_grows_from_and_learns() -> None:
     model.grow_from(bag)
     batch = Tokens.from_lists(SENTENCES).batch()
     torch.testing.assert_close(model(batch), bag(batch))
+    model.grow_from(bag, scale=3.0)
+    torch.testing.assert_close(model(batch), 3 * bag(batch))
     model(batch).square().sum().backward()
     assert all(block.attention.output.weight.grad.any() for block in model.layers)
 
