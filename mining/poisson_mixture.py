@@ -32,6 +32,7 @@ _LOGITS = (-11.0, 6.0)  # of the share of true pairs
 _COARSE, _FINE = 24, 32
 _ROUNDS = 25
 _START = 0.6  # this share of the false matches of one-sided probes lies below the modelled scores
+_LOWEST = 0.01  # where no one-sided probe is matched: this share of the matches of the corpora does
 _EFFECTIVE = 3000.0  # the model is no truer than this many matches can show; more of them weigh no more
 _LOGIT_SHARE = (-1.5, 2.0)  # mean and deviation, a priori, of the logit of the share of true pairs
 _SAME, _OTHER = 0.3, 1.0  # how far log rates of probes and corpora may differ: always, and by unit of `unlikeness`
@@ -73,8 +74,7 @@ class Draws(NamedTuple):
 
 def histograms(evidence: Evidence) -> Bins:
     """Count the evidence in bins from the bulk of the false matches to the best of the full probes."""
-    false = ScoreCounts.of(evidence.one_sided) if len(evidence.one_sided) >= 10 else evidence.corpus
-    start = false.quantile(_START) if false.total else 0.0
+    start = _bulk(evidence)
     # A few extreme scores must not stretch the bins; they are outside, where the best bin stands for them.
     tops = [scores.quantile(0.98) for scores in (ScoreCounts.of(evidence.full), evidence.corpus) if scores.total]
     edges = np.linspace(start, max([*tops, start + 1e-6]), BINS + 1)
@@ -92,6 +92,13 @@ def histograms(evidence: Evidence) -> Bins:
         below=(int((evidence.full < start).sum()), evidence.corpus.total - evidence.corpus.at_least(start)),
         sizes=evidence.sizes,
     )
+
+
+def _bulk(evidence: Evidence) -> float:
+    """Where the modelled scores begin: above most false matches; text that is all parallel has next to none."""
+    if len(evidence.one_sided):
+        return float(ScoreCounts.of(evidence.one_sided).quantile(_START))
+    return float(evidence.corpus.quantile(_LOWEST)) if evidence.corpus.total else 0.0
 
 
 def unlikeness(evidence: Evidence) -> float:

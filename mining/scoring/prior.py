@@ -3,8 +3,9 @@
 A classifier trained where a third of the pairs are right, and the others nearly so, promises too little where noise is
 coarse and too much where few pairs are right. What carries over is how scores of right pairs are distributed, and
 those of each kind of wrong ones; how many there are of each is estimated where the scores come from, by the EM of
-Saerens, Latinne and Decaestecker (2002) over these components. Of text that the encoder knows less well all scores are
-lower, so that the components may be moved down together where that explains the scores better.
+Saerens, Latinne and Decaestecker (2002) over these components. Of text that the encoder knows less well right pairs
+score lower, and wrong ones hardly: how these score is measured, by noise that is put into pairs of the bitext itself,
+and the component of right pairs is moved down where that explains the scores better.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ _ROUNDS = 300
 _SMOOTH = 4.0  # bins: the standard deviation by which components are blurred
 _BELIEVED = 4.0  # pairs that are taken for known before any is seen, half of them right: one pair tells no shares
 _EMPTY = 1e-6  # density of a bin that no training pair was in
-_SHIFTS = range(0, 41, 5)  # bins by which components are moved down, of 0.1 each
-_RELUCTANCE = 0.001  # nats of likelihood that every pair, and `_FEW` more, must gain for each bin
+_SHIFTS = range(0, 31, 5)  # bins by which the component of right pairs is moved down, of 0.1 each
+_RELUCTANCE = 0.0003  # nats of likelihood that every pair, and `_FEW` more, must gain for each bin
 _FEW = 1000
 _WRONG = -8.0
+_REFINED = 4  # times that chances tell which planted pairs were right before, and these the chances
+_TRAINED = 5.0  # planted pairs as many as which the components of training weigh
+_OWN_ROUNDS = 3  # in which the component of right pairs takes on some of the shape that it has here
+_SHAPE = 4.0  # how much more than that its shape in training weighs
 
 
 class Ratios(NamedTuple):
@@ -49,16 +54,33 @@ class Components(NamedTuple):
     @classmethod
     def of(cls, tasks: list[tuple[NDArray[np.floating], NDArray[np.int64]]]) -> Components:
         """Of log ratios and the number of each pair's component, task by task; every task weighs the same."""
-        from scipy.ndimage import gaussian_filter1d
-
         kinds = 1 + max(int(numbers.max(initial=0)) for _, numbers in tasks)
         total = np.zeros((kinds, BINS))
         for log_ratios, numbers in tasks:
             for kind in range(kinds):
                 counts = Ratios.of(log_ratios[numbers == kind]).counts
                 total[kind] += counts / max(counts.sum(), 1)
-        blurred = gaussian_filter1d(total[total.any(axis=1)], _SMOOTH, axis=1, mode="nearest") + _EMPTY
-        return cls(blurred / blurred.sum(axis=1, keepdims=True))
+        return cls(_blurred(total[total.any(axis=1)]))
+
+
+class Planted(NamedTuple):
+    """Log ratios of pairs of a bitext as they are, and after one text of each was spoilt."""
+
+    before: Floats
+    after: Floats
+    flawed: NDArray[np.bool_]  # the spoilt text is a worse translation; else none at all
+
+    @classmethod
+    def nothing(cls) -> Planted:
+        return cls(np.empty(0), np.empty(0), np.empty(0, bool))
+
+    def components(self, trained: Components, chances: Floats) -> list[Floats]:
+        """Densities of flawed and of unrelated pairs; a flaw counts as far as its pair was right before."""
+        right_before = chances[place(self.before)]
+        return [
+            _density(self.after[self.flawed], right_before[self.flawed], trained.densities[1]),
+            _density(self.after[~self.flawed], np.ones(int((~self.flawed).sum())), trained.densities[-1]),
+        ]
 
 
 class Mixture(NamedTuple):
@@ -90,19 +112,50 @@ def place(log_ratios: NDArray[np.floating]) -> NDArray[np.int64]:
     return np.clip((share * BINS).astype(np.int64), 0, BINS - 1)
 
 
-def fit_mixture(ratios: Ratios, components: Components) -> Mixture:
-    """The shares and the shift of all components that make these ratios most likely, and what follows for each bin."""
+def fit_mixture(ratios: Ratios, components: Components, planted: Planted | None = None) -> Mixture:
+    """The shares, and the shift of right pairs, that make these ratios most likely, and what follows for each bin."""
+    planted = planted or Planted.nothing()
+    mixture = Mixture(1.0, np.ones(BINS))
+    for _ in range(_REFINED):
+        wrong = planted.components(components, mixture.chances)
+        right = _shifted(ratios, components.densities[0], wrong)
+        parts = _weighed(np.stack([right, *wrong]), ratios)
+        for _ in range(_OWN_ROUNDS):
+            own = ratios.counts * parts[0] / parts.sum(axis=0)
+            parts = _weighed(np.stack([_blurred(own + _SHAPE * max(own.sum(), 1.0) * right), *wrong]), ratios)
+        mixture = _mixture(parts, ratios)
+    return mixture
+
+
+def _mixture(parts: Floats, ratios: Ratios) -> Mixture:
     from scipy.optimize import isotonic_regression
 
-    pairs = ratios.counts.sum()
-    counts = ratios.counts / max(pairs, 1)
-    found = [_weighed(_moved_down(components.densities, bins), counts, pairs) for bins in _SHIFTS]
-    seen = _far_below_together(ratios.counts)
-    likelihoods = np.array([seen @ np.log(_far_below_together(parts.sum(axis=0))) for parts in found])
-    parts = found[int(np.argmax(likelihoods - _RELUCTANCE * np.array(_SHIFTS) * (pairs + _FEW)))]
     # Where components have next to no pairs their quotient is chance, so that a bin counts as the pairs it has.
-    chances = isotonic_regression(parts[0] / parts.sum(axis=0), weights=counts + _EMPTY).x
-    return Mixture(float(parts[0].sum()), np.asarray(chances))
+    weights = ratios.counts / max(ratios.counts.sum(), 1) + _EMPTY
+    return Mixture(
+        float(parts[0].sum()), np.asarray(isotonic_regression(parts[0] / parts.sum(axis=0), weights=weights).x)
+    )
+
+
+def _shifted(ratios: Ratios, right: Floats, wrong: list[Floats]) -> Floats:
+    """The component of right pairs, as far down as explains the ratios best."""
+    seen = _far_below_together(ratios.counts)
+    moved = [_moved_down(right, bins) for bins in _SHIFTS]
+    means = [_weighed(np.stack([down, *wrong]), ratios).sum(axis=0) for down in moved]
+    likelihoods = np.array([seen @ np.log(_far_below_together(mean)) for mean in means])
+    return moved[int(np.argmax(likelihoods - _RELUCTANCE * np.array(_SHIFTS) * (ratios.counts.sum() + _FEW)))]
+
+
+def _density(log_ratios: Floats, weights: Floats, trained: Floats) -> Floats:
+    return _blurred(np.bincount(place(log_ratios), weights, BINS) + _TRAINED * trained)
+
+
+def _blurred(counts: Floats) -> Floats:
+    """The counts as a density, smooth and nowhere zero."""
+    from scipy.ndimage import gaussian_filter1d
+
+    blurred = gaussian_filter1d(counts / counts.sum(axis=-1, keepdims=True), _SMOOTH, axis=-1, mode="nearest") + _EMPTY
+    return np.asarray(blurred / blurred.sum(axis=-1, keepdims=True))
 
 
 def _far_below_together(values: Floats) -> Floats:
@@ -111,16 +164,18 @@ def _far_below_together(values: Floats) -> Floats:
     return np.concatenate([values[:first].sum(keepdims=True), values[first:]])
 
 
-def _moved_down(densities: Floats, bins: int) -> Floats:
-    """The same densities at ratios that are lower by so many bins."""
-    moved = np.full_like(densities, _EMPTY)
-    moved[:, : BINS - bins] += densities[:, bins:]
-    moved[:, 0] += densities[:, :bins].sum(axis=1)
-    return moved / moved.sum(axis=1, keepdims=True) if bins else densities
+def _moved_down(density: Floats, bins: int) -> Floats:
+    """The same density at ratios that are lower by so many bins."""
+    moved = np.full_like(density, _EMPTY)
+    moved[: BINS - bins] += density[bins:]
+    moved[0] += density[:bins].sum()
+    return moved / moved.sum()
 
 
-def _weighed(densities: Floats, counts: Floats, pairs: float) -> Floats:
-    """(components, BINS) densities times the shares by which they explain the counts best."""
+def _weighed(densities: Floats, ratios: Ratios) -> Floats:
+    """(components, BINS) densities times the shares by which they explain the ratios best."""
+    pairs = ratios.counts.sum()
+    counts = ratios.counts / max(pairs, 1)
     shares = np.full(len(densities), 1 / len(densities))
     believed = np.full(len(densities), 0.5 / max(len(densities) - 1, 1))
     believed[0] = 0.5

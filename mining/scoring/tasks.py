@@ -92,10 +92,10 @@ def label_candidates(task: MiningTask, graph: KnnGraph) -> tuple[Edges, NDArray[
     return edges, right, right | (edges.cosines <= NEAR * bound)
 
 
-def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph, rng: np.random.Generator) -> CleaningTask:
-    """Given pairs, a share of them with a noisy target; `graph` is that of the clean bitext, for misalignments."""
+def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph | None, rng: np.random.Generator) -> CleaningTask:
+    """Given pairs, a share of them with a noisy text; `graph` is that of the clean bitext, for misalignments."""
     names = [*(kind for kind, _ in _NOISES), "neighbour", "random", "copied"]
-    chances = np.array([*(chance for _, chance in _NOISES), _NEIGHBOUR, _RANDOM, _COPIED])
+    chances = np.array([*(chance for _, chance in _NOISES), 0.0 if graph is None else _NEIGHBOUR, _RANDOM, _COPIED])
     seeds = rng.integers(1 << 31, size=2).tolist()
     makers = NoiseMaker(bitext.source, seeds[0]), NoiseMaker(bitext.target, seeds[1])
     source, target = list(bitext.source), list(bitext.target)
@@ -106,7 +106,7 @@ def cleaning_task(bitext: Bitext, noisy: float, graph: KnnGraph, rng: np.random.
         flipped = rng.random() < 0.5
         side = (source, target)[not flipped]
         changed: str | None
-        if kind == "neighbour":
+        if kind == "neighbour" and graph is not None:
             other = _neighbour(graph, row, groups)
             changed = None if other is None else (bitext.target[other] if not flipped else bitext.source[other])
         elif kind == "random":

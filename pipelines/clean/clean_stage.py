@@ -6,10 +6,10 @@ Memory is one chunk on each core of a worker and a histogram here, whatever the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
 from pipelines.clean.clean_settings import CleanSettings
+from pipelines.clean.planted_noise import SAMPLE, plant, sampled
 from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_probes
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -34,6 +35,7 @@ from pipelines.runners.runner import Runner, RunnerSettings, run
 if TYPE_CHECKING:
     import apache_beam as beam
 
+_SAMPLED = 8  # chunks, evenly spread, that pairs for planted noise come from
 UNLIKELY = "unlikely"  # the reason of what the classifier rejects
 
 
@@ -104,12 +106,12 @@ class Chunks:
         return list(range(self.count))
 
 
-def _score_here(settings: CleanSettings, chunks: Chunks) -> None:
+def _score_here(settings: CleanSettings, load: Callable[[], Loaded], chunks: Chunks) -> None:
     """Chunks are scored while the next ones are read, as many at a time as there are cores, each by one thread.
 
     Much of the work is Python's; the kernels of one chunk run beside it of another.
     """
-    loaded, cores = load_scorer(settings), core_count()
+    loaded, cores = load(), core_count()
     waiting: deque[Future[None]] = deque()
     pool = ThreadPoolExecutor(cores)
     try:
@@ -142,19 +144,22 @@ def _seed_pairs(settings: BitextSettings | None) -> SeedPairs:
 
 def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
     """Score every pair of a bitext and decide which stay; the scores are in the chunks of the work folder."""
-    chunks = Chunks(settings)
+    chunks, load = Chunks(settings), cache(partial(load_scorer, settings))
     run(
         lambda: _transform(settings, chunks.stored()),
         runner or RunnerSettings(),
         workers=1,
-        here=partial(_score_here, settings, chunks),
+        here=partial(_score_here, settings, load, chunks),
     )
     urls = [_scored_url(settings, number) for number in range(chunks.count)]
     rows, ratios = 0, Ratios.of(np.empty(0))
     for url in urls:
         table = _read(url, ["log_ratio"])
         rows, ratios = rows + len(table), ratios + Ratios.of(_log_ratios(table))
-    mixture = fit_mixture(ratios, _classifier(settings).components)
+    scorer = load().scorer
+    some = [urls[place] for place in np.unique(np.linspace(0, len(urls) - 1, _SAMPLED).astype(int))]
+    planted = plant(sampled(map(_read, some), SAMPLE // len(some)), scorer)
+    mixture = fit_mixture(ratios, scorer.classifier.components, planted)
     point = threshold_for(ratios, mixture, settings.precision)
     reasons = count_reasons(_decided(_read(url, ["line", "reason", "log_ratio"]), point, mixture) for url in urls)
     kept = rows - sum(count for count, _ in reasons.values())

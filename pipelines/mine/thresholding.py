@@ -28,6 +28,8 @@ from pipelines.mine.score_curve import ScoreCurve
 Figures = dict[str, float | None]
 Known = Curve | CalibratedCurve | None
 NO_GOLD = np.empty((0, 2), np.int64)
+_EVEN = 0.0  # the score at which the pair classifier finds a pair as likely right as wrong
+_FEW = 0.15
 PROBES = "probe_pairs"  # the reason that probes and what they match are dropped for
 
 
@@ -164,15 +166,18 @@ def _calibration(work: Work, matched: Matched, source: SideFolders, target: Side
 
 
 def _without_probes(scores: ScoreCounts, reason: str, *, rescored: bool) -> _Found:
-    """What to keep where probe pairs cannot tell: by the pair classifier, or else everything; no precision is claimed.
+    """What to keep where probe pairs tell nothing: by the pair classifier, or else everything; no precision is claimed.
 
-    Pairs that are likelier of a translation than of none were 83 to 97% right on all development text, whatever its
-    kind and its share of translations; an estimate of that share would do worse (docs/results.md, Calibration).
+    Where a third and more of the sentences have a translation, 83 to 97% of what it scores 0 or more is right; where
+    few have one, far less (docs/results.md, Calibration).
     """
     if not rescored:
         return _Found(scores.total, {"threshold": None}, warning=f"{reason}; every matched pair is kept")
+    kept = scores.at_least(_EVEN)
     warning = f"{reason}; kept are pairs that the classifier finds more likely right than wrong, scores of 0 or more"
-    return _Found(scores.at_least(0.0), {"threshold": 0.0}, warning=warning)
+    if kept < _FEW * scores.total:
+        warning += f", which are only {kept / scores.total:.0%} of all: the texts may have few translations in common"
+    return _Found(kept, {"threshold": _EVEN}, warning=warning)
 
 
 def _calibrated(
@@ -186,8 +191,8 @@ def _calibrated(
             raise
         reason = f"by the probe pairs no threshold reaches {settings.precision:.0%}"
         return _without_probes(scores, reason, rescored=rescored)
-    if not point.reliable and settings.in_doubt == "classifier" and rescored:
-        return _without_probes(scores, point.reason, rescored=rescored)
+    if not point.reliable and settings.in_doubt == "classifier" and rescored and point.threshold < _EVEN:
+        point = calibration.at(_EVEN)  # the stricter of the two, with what the probes say of it
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
     kept = scores.at_least(point.threshold)

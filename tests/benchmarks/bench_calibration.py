@@ -32,7 +32,7 @@ ROWS = 3000
 KEPT = 4  # one cell of the grid in so many is tried, all values of each axis equally often
 DOMAINS = [*itertools.product(("europarl", "news"), ("europarl", "news", "tatoeba"))]
 STRENGTHS = {"512": (512, 0.0), "64": (64, 0.0), "32": (32, 0.0), "noise": (512, 1.6), "16": (16, 0.0), "10": (10, 0.0)}
-SEEDS, SHARES, TARGETS = (80, 200, 500, 2000), (0.01, 0.05, 0.2, 0.5, 0.9), (0.6, 0.7, 0.8, 0.9, 0.95)
+SEEDS, SHARES, TARGETS = (80, 200, 500, 2000), (0.01, 0.05, 0.2, 0.5, 0.9, 1.0), (0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 class Pool(NamedTuple):
