@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
         ("tgt_ref", pa.string()),
         # "fb" when both directions chose the pair, "f" forward only, "b" backward only
         ("directions", pa.string()),
-        # further lines that hold the same sentence, which is mined once
+        # further lines that hold the same sentence, which is mined once; known of files with vectors
         ("src_also", pa.list_(pa.int64())),
         ("tgt_also", pa.list_(pa.int64())),
     ]
