@@ -20,11 +20,14 @@ SCHEMA = pa.schema(
         ("tgt_text", pa.string()),
         ("src_source", pa.string()),
         ("src_line", pa.int64()),
+        # what the input itself calls the sentence or its document: an id, a URL
+        ("src_ref", pa.string()),
         ("tgt_source", pa.string()),
         ("tgt_line", pa.int64()),
+        ("tgt_ref", pa.string()),
         # "fb" when both directions chose the pair, "f" forward only, "b" backward only
         ("directions", pa.string()),
-        # further lines that hold the same sentence, which is mined once
+        # further lines that hold the same sentence, which is mined once; known of files with vectors
         ("src_also", pa.list_(pa.int64())),
         ("tgt_also", pa.list_(pa.int64())),
     ]

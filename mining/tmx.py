@@ -17,7 +17,7 @@ from mining.translation_units import Variant, iterate_units, local_name
 # XML 1.0 has no way to write these, not even escaped.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _UNIT_PROPS = ("score", "cosine", "directions", "reason")
-_SIDE_PROPS = ("id", "source", "line")
+_SIDE_PROPS = ("id", "source", "line", "ref")
 _TYPES = {field.name: field.type for field in REJECTED_SCHEMA}
 
 

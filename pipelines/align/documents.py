@@ -143,7 +143,8 @@ def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterat
     for batch in (clean(batch, None) for batch in read_block(Block(0, file, kind), settings)):
         dropped.update(batch.dropped)
         for place, (text, line) in enumerate(zip(batch.texts, batch.lines.tolist(), strict=True)):
-            name = batch.refs[place] if batch.refs is not None else file
+            ref = batch.refs[place] if batch.refs is not None else None
+            name = file if ref is None else ref
             if not named or name != current.name:
                 if named:
                     yield current

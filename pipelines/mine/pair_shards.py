@@ -107,7 +107,8 @@ def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:
 
 def read_pair_shard(dataset: Dataset, shard: Shard, rejected: bool = False) -> pa.Table:
     """The pairs of a finished shard, or those that filters took from it."""
-    return _read(join(dataset.url, f"rejected-{shard.name}") if rejected else dataset.shard_url(shard))
+    url = join(dataset.url, f"rejected-{shard.name}") if rejected else dataset.shard_url(shard)
+    return conform(_read(url))  # a dataset of an earlier version has fewer columns
 
 
 def _digest(table: pa.Table) -> str:

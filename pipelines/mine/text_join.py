@@ -23,7 +23,7 @@ Side = Literal["src", "tgt"]
 ENDS: tuple[tuple[Side, str], ...] = (("src", "source"), ("tgt", "target"))
 _SENTENCE_BYTES = 60  # of its line, source, ranks and scores
 _MOST_KEYS = 1024  # of a side
-_COLUMNS = ["source", "line", "text", ALSO.name]
+_COLUMNS = ["source", "line", "ref", "text", ALSO.name]
 
 
 class TextShard(NamedTuple):
@@ -91,9 +91,11 @@ def mean_text_bytes(texts: TextShards) -> float:
     if not texts.rows:
         return 0.0
     with open_url(texts.shards[0].url) as stream:
-        about = pq.read_metadata(stream)
-    groups = [about.row_group(number) for number in range(about.num_row_groups)]
-    return _SENTENCE_BYTES + sum(group.total_byte_size for group in groups) / texts.shards[0].rows
+        file = pq.ParquetFile(stream)
+        refs = file.read_row_group(0, ["ref"])  # a URL of many sentences is stored once, but held for each of them
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    stored = sum(group.total_byte_size for group in groups) / texts.shards[0].rows
+    return _SENTENCE_BYTES + stored + refs.nbytes / len(refs)
 
 
 def request_texts(

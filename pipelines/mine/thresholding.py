@@ -229,13 +229,13 @@ def _ids(dataset_url: str, names: list[str]) -> np.ndarray:
     by_ref: dict[str, int] = {}
     by_text: dict[str, int] = {}
     for shard in dataset.shards:
-        table = read_shard(dataset.shard_url(shard), ["id", "ref", "text", ALSO.name])
+        table = read_shard(dataset.shard_url(shard), ["id", "line", "ref", "text", ALSO.name])
         for column, found in (("text", by_text), ("ref", by_ref)):
             hits = table.filter(pc.is_in(table[column], wanted))
             found |= dict(zip(hits[column].to_pylist(), hits["id"].to_pylist(), strict=True))
-        if ALSO.name in table.column_names:  # a repeated line is named by its number, too
-            owners = table["id"].take(pc.list_parent_indices(table[ALSO.name]))
-            lines = pc.list_flatten(table[ALSO.name]).cast(pa.string())
-            by_ref |= dict(zip(lines.to_pylist(), owners.to_pylist(), strict=True))
+        if ALSO.name in table.column_names:  # of a file with vectors, whose lines are named by their numbers
+            repeated = table["id"].take(pc.list_parent_indices(table[ALSO.name]))
+            for lines, owners in ((table["line"], table["id"]), (pc.list_flatten(table[ALSO.name]), repeated)):
+                by_ref |= dict(zip(lines.cast(pa.string()).to_pylist(), owners.to_pylist(), strict=True))
     found = by_text | by_ref if all(name in by_ref for name in names) else by_ref | by_text
     return np.array([found.get(name, -1) for name in names], np.int64)

@@ -175,7 +175,7 @@ def _write(work: Work, side: VectorFile, index: int, first: int, rows: np.ndarra
         pa.array(np.arange(first, first + len(rows), dtype=np.uint64)),
         constant(side.text, len(rows)),
         pa.array(rows + 1),
-        pa.array(rows + 1).cast(pa.string()),  # gold pairs may name a line by its number
+        pa.nulls(len(rows), pa.string()),
         constant(side.lang or UNKNOWN_LANGUAGE, len(rows)),
         pa.array(texts, pa.string()),
         pa.array(side.repeats.positions(rows), ALSO.type),

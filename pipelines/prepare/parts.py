@@ -80,7 +80,7 @@ def clean(batch: RowBatch, language: LanguageTest | None) -> RowBatch:
     if language is not None:
         kept &= language_probabilities(texts, language.lang) >= language.probability
     dropped = Counter({EMPTY: int((~present).sum()), LANGUAGE: int((present & ~kept).sum())})
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(kept).tolist()
     return batch._replace(
         texts=[texts[i] for i in rows],
         lines=batch.lines[rows],

@@ -46,8 +46,10 @@ ROWS = st.lists(
             "tgt_text": TEXTS,
             "src_source": MAYBE_TEXTS,
             "src_line": st.none() | st.integers(-(2**63), 2**63 - 1),
+            "src_ref": MAYBE_TEXTS,
             "tgt_source": MAYBE_TEXTS,
             "tgt_line": st.none() | st.integers(-(2**63), 2**63 - 1),
+            "tgt_ref": MAYBE_TEXTS,
             "directions": st.sampled_from(["f", "b", "fb", None]),
         }
     ),

@@ -41,6 +41,7 @@ ROW = {
     "cosine": 0.5,
     "src_source": "a <b> & 'c'.txt",
     "src_line": 7,
+    "src_ref": "https://c/?d&e",
     "directions": "fb",
     "reason": 'x"y',
 }
@@ -76,7 +77,8 @@ def test_properties() -> None:
         "reason": 'x"y',
     }
     source = root.find("body/tu/tuv")
-    assert [prop.text for prop in source.findall("prop")] == [str(2**64 - 1), "a <b> & 'c'.txt", "7"]
+    assert [prop.text for prop in source.findall("prop")] == [str(2**64 - 1), "a <b> & 'c'.txt", "7", "https://c/?d&e"]
+    assert [prop.get("type") for prop in source.getnext().findall("prop")] == ["id"]
 
 
 FOREIGN = b"""<?xml version="1.0"?>

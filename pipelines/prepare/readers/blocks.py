@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple, cast
 
@@ -64,7 +64,7 @@ class RowBatch(NamedTuple):
 
     texts: list[str]
     lines: np.ndarray  # (len(texts),) int64, counted from 1 at the start of the block
-    refs: list[str] | None  # what the input itself calls each row: BUCC id, document URL, message context
+    refs: Sequence[str | None] | None  # what the input itself calls each row: BUCC id, document URL, message context
     dropped: Counter[str]
     end: int  # lines (rows, records) of the block consumed so far
     alternates: dict[str, dict[str, str]] | None = None  # of pages, by ref: the URL of each other language (hreflang)
@@ -78,7 +78,11 @@ Read = Callable[[Block, ReadSettings], Iterator[RowBatch]]
 
 
 def keep_rows(
-    texts: list[str | None], first: int, settings: ReadSettings, dropped: Counter[str], refs: list[str] | None = None
+    texts: list[str | None],
+    first: int,
+    settings: ReadSettings,
+    dropped: Counter[str],
+    refs: Sequence[str | None] | None = None,
 ) -> RowBatch:
     """A batch of the rows that are neither empty nor over-long; `first` is the line of the first.
 
@@ -98,6 +102,11 @@ def keep_rows(
         dropped,
         first + len(texts) - 1,
     )
+
+
+def ref_of(value: object) -> str | None:
+    """What a row is called, None where there is nothing in its column."""
+    return None if value is None else str(value) or None
 
 
 def column_number(name: str | None, default: int, what: str) -> int:

@@ -36,6 +36,6 @@ def _translation(entry: Any) -> str | None:
     return None if is_draft(entry) else one_line(text) or None
 
 
-def _ref(entry: Any) -> str:
+def _ref(entry: Any) -> str | None:
     occurrences = entry.occurrences or [("",)]
-    return entry.msgctxt or ":".join(occurrences[0])
+    return entry.msgctxt or ":".join(occurrences[0]) or None

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from pipelines.prepare.readers.blocks import BAD_JSON, NO_COLUMN, Block, ReadSettings, RowBatch, keep_rows
+from pipelines.prepare.readers.blocks import BAD_JSON, NO_COLUMN, Block, ReadSettings, RowBatch, keep_rows, ref_of
 from pipelines.prepare.readers.lines import read_lines
 
 DEFAULT_FIELD = "text"
@@ -27,7 +27,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
                 dropped[BAD_JSON if row is _BAD else NO_COLUMN] += texts[i] is None
         refs = None
         if settings.ref_column is not None:
-            refs = [str(row.get(settings.ref_column, "")) if row else "" for row in rows]
+            refs = [ref_of(row.get(settings.ref_column)) if row else None for row in rows]
         return keep_rows(texts, first, settings, +dropped, refs)
 
     return read_lines(block, settings, parse)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from mining.errors import InputError
 from mining.files import open_binary
 from mining.parquet_batches import valid_batches
-from pipelines.prepare.readers.blocks import EMPTY, Block, ReadSettings, RowBatch, keep_rows
+from pipelines.prepare.readers.blocks import EMPTY, Block, ReadSettings, RowBatch, keep_rows, ref_of
 
 DEFAULT_COLUMN = "text"
 BATCH_ROWS = 8192
@@ -30,7 +30,7 @@ def read(block: Block, settings: ReadSettings) -> Iterator[RowBatch]:
             texts = batch.column(column).to_pylist()
             refs = None
             if settings.ref_column is not None:
-                refs = [str(ref) for ref in batch.column(settings.ref_column).to_pylist()]
+                refs = [ref_of(ref) for ref in batch.column(settings.ref_column).to_pylist()]
             nulls = batch.column(column).null_count
             yield keep_rows(texts, row, settings, +Counter({EMPTY: nulls}), refs)
             row += len(batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from pipelines.prepare.readers.blocks import NO_COLUMN, Block, ReadSettings, RowBatch, column_number, keep_rows
+from pipelines.prepare.readers.blocks import NO_COLUMN, Block, ReadSettings, RowBatch, column_number, keep_rows, ref_of
 from pipelines.prepare.readers.lines import read_lines
 
 
@@ -29,7 +29,7 @@ def _read(block: Block, settings: ReadSettings, column: int, ref: int | None, sp
         short = {i for i, row in enumerate(rows) if row is not None and len(row) < width}
         # Blank lines stay "", so that they count as empty and not as lacking a column.
         texts = [None if i in short else row[column] if row else lines[i] for i, row in enumerate(rows)]
-        refs = None if ref is None else [row[ref] if row and len(row) > ref else "" for row in rows]
+        refs = None if ref is None else [ref_of(row[ref]) if row and len(row) > ref else None for row in rows]
         return keep_rows(texts, first, settings, dropped + Counter({NO_COLUMN: len(short)}), refs)
 
     return read_lines(block, settings, parse)

@@ -141,6 +141,7 @@ def test_repeated_lines_are_mined_once_and_all_positions_kept(corpus: Corpus, tw
     rows = pq.read_table(corpus.folder / "pairs.parquet").to_pylist()
     same = [row for row in rows if row["src_text"] == corpus.a[3]]
     assert [(row["src_line"], row["src_also"]) for row in same] == [(4, [8, 201])]
+    assert {row["src_ref"] for row in rows} == {row["tgt_ref"] for row in rows} == {None}
     assert {row["directions"] for row in pq.read_table(corpus.folder / "all.parquet").to_pylist()} == {"f", "b", "fb"}
     source = open_dataset("work/src", "sentences")
     assert (source.rows, source.manifest.counters.dropped) == (ROWS - 2, {"repeated": 2})

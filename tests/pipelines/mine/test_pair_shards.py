@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mining.errors import InputError
@@ -21,6 +22,7 @@ from pipelines.mine.pair_shards import (
     repeated_targets,
     write_pair_shard,
 )
+from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.text_join import (
     OutputPart,
     TextRequest,
@@ -28,6 +30,7 @@ from pipelines.mine.text_join import (
     TextShards,
     assemble,
     fetch_texts,
+    mean_text_bytes,
     request_texts,
 )
 from tests.pipelines.works import begun_work
@@ -51,7 +54,7 @@ def work(tmp_path: Path) -> Work:
     return begun_work(tmp_path, "pairs")
 
 
-def write_texts(folder: Path, side: str, cuts: list[int]) -> list[TextShard]:
+def write_texts(folder: Path, side: str, cuts: list[int], ref: str = "{}-{}") -> list[TextShard]:
     """Sentence shards of so many rows; sentence i of a side is `side` and i, in line 10 i."""
     made, first = [], 0
     for rows in cuts:
@@ -59,7 +62,8 @@ def write_texts(folder: Path, side: str, cuts: list[int]) -> list[TextShard]:
         url = str(folder / f"{side}-{first}.parquet")
         columns = [pa.array(ids.astype(np.uint64)), constant(f"{side}.txt", rows), pa.array(10 * ids)]
         texts = pa.array([f"{side} {i}" for i in ids])
-        table = pa.table([*columns, pa.nulls(rows, pa.string()), constant("en", rows), texts], schema=SCHEMA)
+        refs = pa.array([ref.format(side, i) for i in ids])
+        table = pa.table([*columns, refs, constant("en", rows), texts], schema=SCHEMA)
         write_shard(url, table)
         made.append(TextShard(url, "", first, rows))
         first += rows
@@ -95,9 +99,31 @@ def test_texts_come_to_their_edges_whatever_the_cutting(
         assert table[f"{side}_id"].to_pylist() == ids
         assert table[f"{side}_text"].to_pylist() == [f"{side} {i}" for i in ids]
         assert table[f"{side}_line"].to_pylist() == [10 * i for i in ids]
+        assert table[f"{side}_ref"].to_pylist() == [f"{side}-{i}" for i in ids]
         assert set(table[f"{side}_source"].to_pylist()) == {f"{side}.txt"}
     assert table["score"].to_pylist() == EDGES["score"].tolist()
     assert table["directions"].to_pylist() == ["fb", "f", "b", "fb", "fb"]
+
+
+def test_a_reference_that_many_sentences_share_takes_memory_for_each(tmp_path: Path) -> None:
+    short, long = (
+        mean_text_bytes(TextShards(tuple(write_texts(tmp_path, side, [1000], ref))))
+        for side, ref in (("a", "x"), ("b", "x" * 201))
+    )
+    assert 200 <= long - short < 205
+
+
+def test_pairs_of_an_earlier_version_have_no_references(work: Work, tmp_path: Path) -> None:
+    note = filter_shard(work, 0, gathered(work, tmp_path, 5, [5])[0], FilterSettings.none(), "en", "en")
+    shard = write_pair_shard(work, note, np.empty(0, np.int64))
+    dataset = work.complete([shard], shard.counters)
+    new = read_pair_shard(dataset, shard)
+    assert new["src_ref"].to_pylist() == [f"src-{i}" for i in EDGES["source"]]
+    pq.write_table(new.drop_columns(["src_ref", "tgt_ref"]), work.place(shard.name))
+    (old,) = pair_batches(Dataset(dataset.url, dataset.manifest.model_copy(update={"shards": [work.sealed(shard)]})))
+    assert old.schema == new.schema
+    assert old["src_ref"].null_count == old["tgt_ref"].null_count == len(EDGES)
+    assert old["tgt_line"] == new["tgt_line"]
 
 
 def test_what_is_filtered_is_not_asked_for_again(work: Work, tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ TSV = [
     ({}, b"one\t1\ntwo\n", ["one", "two"], [], {}),
     ({"column": "2", "ref_column": "1"}, b"r1\tone\nshort\n\n\xff\tx\nr5\ttwo\n", ["one", "two"], ["r1", "r5"], None),
     ({"column": "1", "ref_column": "3"}, b"one\tx\tr\ntwo\tx\n", ["one"], ["r"], {"no_column": 1}),
+    ({"column": "2", "ref_column": "1"}, b"r1\tone\n\ttwo\n", ["one", "two"], ["r1", None], {}),
 ]
 
 
@@ -163,7 +164,7 @@ def test_jsonl(tmp_path: Path) -> None:
     rows = [{"text": "one", "url": "u1"}, {"other": "x"}, {"text": 5}, ["text"], {"text": ""}, {"text": "two"}]
     data = "\n".join([*map(json.dumps, rows), "{broken", "", "[" * 5000]).encode() + b"\n\xff\n"
     found = read(write(tmp_path / "a.jsonl", data), SETTINGS.model_copy(update={"ref_column": "url"}))
-    assert found == (["one", "two"], [1, 6], ["u1", ""], {"no_column": 2, "bad_json": 3, "empty": 2, "bad_utf8": 1})
+    assert found == (["one", "two"], [1, 6], ["u1", None], {"no_column": 2, "bad_json": 3, "empty": 2, "bad_utf8": 1})
 
 
 def test_parquet_blocks_are_row_groups(tmp_path: Path) -> None:
@@ -174,6 +175,11 @@ def test_parquet_blocks_are_row_groups(tmp_path: Path) -> None:
     assert len(cut_file(str(path), settings, 1, 0)) == 10
     expected = (texts[3:], list(range(4, 101)), [str(i) for i in range(3, 100)], {"empty": 2, "too_long": 1})
     assert read(path, settings, block_bytes=1) == read(path, settings) == expected
+
+
+def test_a_row_without_a_ref_is_not_called_none(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["one", "two", "three"], "id": ["r1", None, ""]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", SETTINGS.model_copy(update={"ref_column": "id"}))[2] == ["r1", None, None]
 
 
 @pytest.mark.parametrize(("column", "message"), [(None, "no column 'text'; it has body, id"), ("id", "not text")])
