@@ -26,6 +26,7 @@ from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, Prepare, make_plan, prepare, start
 from pipelines.runners.runner import RunnerSettings
+from tests.pipelines.corpora import write_encoder
 from tests.pipelines.prepare.readers.test_web import record
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "it", "rained", "in", "London", "and", "nobody", "Went", "Out"]
@@ -227,6 +228,19 @@ def test_empty_files_say_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     with pytest.raises(InputError, match=r"there is no sentence in .*a\.txt; the files are empty"):
         prepare(settings([f"{tmp_path}/a.txt"], tmp_path / "out"))
+
+
+def test_what_has_no_sentence_is_the_text_and_not_the_encoder(tmp_path: Path) -> None:
+    encoder = str(write_encoder(tmp_path / "encoder"))
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "a.jsonl").write_text('{"sentence": "One of them."}\n')
+    for name, told in (
+        ("empty.txt", "there is no sentence in {};"),
+        ("a.jsonl", "no sentence of the 1 in {} is left:"),
+    ):
+        with pytest.raises(InputError) as refused:
+            prepare(settings([f"{tmp_path}/{name}"], tmp_path / "out", encoder=encoder))
+        assert str(refused.value).startswith(told.format(f"{tmp_path}/{name}"))
 
 
 def test_an_error_in_a_worker_process_is_the_same_sentence_here(tmp_path: Path) -> None:
