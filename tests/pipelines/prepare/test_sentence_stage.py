@@ -27,6 +27,7 @@ from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, Prepare, make_plan, prepare, start
 from pipelines.runners.runner import RunnerSettings
 from tests.pipelines.corpora import write_encoder
+from tests.pipelines.installed import ENGLISH, GERMAN
 from tests.pipelines.prepare.readers.test_web import record
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "it", "rained", "in", "London", "and", "nobody", "Went", "Out"]
@@ -260,6 +261,21 @@ def test_what_an_error_tells_to_try_goes_on_in_the_same_folder(tmp_path: Path) -
     assert prepare(keep).rows > 0
     with pytest.raises(InputError, match="made with --truncated keep, of 1 archives"):
         prepare(stop)
+
+
+def test_command_says_what_is_read_and_what_is_foreign(tmp_path: Path) -> None:
+    texts = [*GERMAN.splitlines(), *ENGLISH.splitlines()[:3]]
+    (tmp_path / "a.tsv").write_text("".join(f"{text}\td{i}\n" for i, text in enumerate(texts)))
+    (tmp_path / "b.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(texts)))
+    asked = ["prepare", f"{tmp_path}/a.tsv", "--lang", "en", "--out", f"{tmp_path}/out"]
+    said = CliRunner().invoke(app, asked, catch_exceptions=False).output
+    assert f"a.tsv has 2 columns, of which 1 is read ('{texts[0][:30]}...', " in said
+    assert f"8 of 11 sentences of {tmp_path}/a.tsv are not en; most look like de: check --lang" in said
+    asked = ["prepare", f"{tmp_path}/b.tsv", "--lang", "en", "--lang-filter", "assume"]
+    refused = CliRunner().invoke(app, [*asked, "--out", f"{tmp_path}/codes"])
+    assert "give --column 2, or --column 1 if that is the text" in str(refused.exception)
+    documents = [*asked, "--documents", "--out", f"{tmp_path}/documents"]
+    assert CliRunner().invoke(app, documents, catch_exceptions=False).exit_code == 0, "`docid TAB sentence`"
 
 
 BAD = [
