@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from mining.errors import InputError
+from mining.paths import compression_of
 
 _FEW = 10
 _SHARE = 0.02
@@ -14,6 +16,12 @@ _MARKS = {
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
+}
+_COMPRESSED = {
+    "gz": re.compile(rb"\x1f\x8b"),
+    "bz2": re.compile(rb"BZh[1-9]1AY&SY"),
+    "xz": re.compile(rb"\xfd7zXZ\0"),
+    "zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
 
 
@@ -44,10 +52,17 @@ class Utf8Check:
 
 
 def require_no_mark(start: bytes, url: str) -> None:
-    """InputError when a file begins with the mark of UTF-16 or UTF-32, of which much would pass for UTF-8."""
+    """InputError when text begins with the mark of UTF-16 or UTF-32, of which much would pass for UTF-8.
+
+    Or with that of an archive: these are known by their extension, so this one has none or is inside of another.
+    """
     for mark, name in _MARKS.items():
         if start.startswith(mark):
             raise InputError(f"{url} is {name}, not UTF-8; {_advice(name, url)}")
+    for codec, signature in _COMPRESSED.items():
+        if signature.match(start):
+            advice = "decompress it once" if compression_of(url) else f"give it a name that says so, {url}.{codec}"
+            raise InputError(f"{url} is compressed ({codec}), not text; {advice}")
 
 
 def likely_encoding(sample: bytes) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 from typing import IO, cast
 from urllib.parse import urlsplit
 
@@ -105,7 +106,8 @@ def expand(patterns: list[str]) -> list[str]:
     for pattern in patterns:
         filesystem, path = resolve(pattern)
         if filesystem.isdir(path):
-            raise InputError(f"{pattern} is a folder; name its files, for example {pattern.rstrip('/')}/*.txt")
+            example = quote(f"{pattern.rstrip('/')}/*.txt")  # a shell would make several arguments of it
+            raise InputError(f"{pattern} is a folder; name its files, for example {example}")
         found = matching(pattern)
         if not found and any(sign in path for sign in "*?["):
             raise InputError(f"{pattern}: no file matches; quote the pattern and check the folder")

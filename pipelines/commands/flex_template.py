@@ -18,7 +18,7 @@ from pipelines.commands.options import chosen_filters
 from pipelines.datasets.manifest import join
 from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
-from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
+from pipelines.mine.job_defaults import columns_read, fill_in_choices, fill_in_languages
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.clusters import DataflowSettings
@@ -70,6 +70,7 @@ def job_settings(parameters: dict[str, str]) -> JobSettings:
     for name, where in OPTIONS.items():
         for at in where.keys if name in parameters else ():
             put(tree, at, parameters[name])
+    columns_read(tree)
     fill_in_languages(tree)
     fill_in_choices(tree)
     tree.setdefault("threads", 1)  # each core has a worker process of its own

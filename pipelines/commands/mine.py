@@ -89,7 +89,7 @@ def command(
     """
     quiet_beam()
     from pipelines.commands.encoder_figures import encoder_row
-    from pipelines.commands.mine_summary import summarise, summary
+    from pipelines.commands.mine_summary import foreign_sentences, summarise, summary
     from pipelines.commands.standard_streams import keep_input, output_file, require_one_input
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.mine.text_job import mine_corpora
@@ -114,6 +114,7 @@ def command(
             hub.write(pair_batches(result.pairs), result.pairs.rows, [*about, *summary(result)])
         stays = None if settings.work.startswith(output.scratch) else settings.work
         summarise(result, written, output.shown, stays, about=about, error=output.is_standard)
+        say_notes(foreign_sentences(settings, result))
 
 
 class MineOutputs(NamedTuple):
@@ -157,12 +158,13 @@ class MineOutputs(NamedTuple):
 def _settings(tree: dict[str, Any], outputs: MineOutputs, runner: Runner) -> JobSettings:
     """The settings, with what the text and the default encoder tell; places are checked before any text is read."""
     from pipelines.commands.places import require_folder
-    from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
+    from pipelines.mine.job_defaults import columns_read, fill_in_choices, fill_in_languages
     from pipelines.runners.runner import require_reachable
 
     reads = _inputs(tree)
     require_reachable(runner, [*outputs.files(SIDES), *reads])
     outputs.check(reads, SIDES)
+    say_notes(columns_read(tree))  # before a language that cannot be told, of which it may be the reason
     say_notes([*fill_in_languages(tree), *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
     require_folder(settings.work)
@@ -189,11 +191,12 @@ def _take_threshold(chosen: GivenOptions, review: str | None) -> None:
     from mining.errors import InputError
     from pipelines.mine.work_folder import reviewed_threshold
 
+    fixed = {"threshold.at_least", "threshold.top", "threshold.gold"} & chosen.keys()
     if review is None:
-        if "seed" in chosen and "threshold.precision" not in chosen:
-            raise InputError("--seed-pairs needs --precision: the seed calibrates its threshold")
+        if "seed" in chosen and fixed:
+            raise InputError("--seed-pairs is for --precision, and not used by --threshold, --top and --gold")
         return
-    if {"threshold.at_least", "threshold.top", "threshold.gold"} & chosen.keys():
+    if fixed:
         raise InputError("--threshold-from takes the place of --threshold, --top and --gold; leave them out")
     chosen.pop("threshold.precision", None)
     chosen |= {"threshold.at_least": reviewed_threshold(review, chosen["work"]), "pairs": "pairs-reviewed"}

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from pipelines.commands.console_output import show
 from pipelines.datasets.manifest import Counters, Dataset
+from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_search import JobResult
 from pipelines.mine.pair_shards import read_pair_shard
 from pipelines.mine.score_curve import ScoreCurve
@@ -53,6 +54,18 @@ def summary(result: JobResult) -> list[tuple[str, str]]:
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
         *(known_measures(measures) if result.pairs.rows else ()),
+    ]
+
+
+def foreign_sentences(settings: JobSettings, result: JobResult) -> list[str]:
+    """Notes on the sides of which most was dropped for its language: the one that was given may be wrong."""
+    from pipelines.prepare.corpus_notes import language_notes
+
+    sides = (settings.source, result.source, "--src-lang"), (settings.target, result.target, "--tgt-lang")
+    return [
+        note
+        for side, sentences, option in sides
+        for note in language_notes(side.inputs, side.read, sentences.manifest.counters, option)
     ]
 
 

@@ -54,7 +54,9 @@ def command(
       twinlode prepare 'en/*.txt.gz' --lang en --out work/en
     """
     quiet_beam()
+    from pipelines.commands.console_output import say_notes
     from pipelines.commands.places import require_folder
+    from pipelines.prepare.corpus_notes import column_notes, language_notes
     from pipelines.prepare.sentence_stage import prepare
     from pipelines.runners.runner import load_runner, require_reachable
 
@@ -63,7 +65,11 @@ def command(
     require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [*settings.inputs, out])
-    summarise(prepare(settings, where, quiet=False))
+    if not settings.documents:
+        say_notes(column_notes(settings.inputs, settings.read))
+    dataset = prepare(settings, where, quiet=False)
+    summarise(dataset)
+    say_notes(language_notes(settings.inputs, settings.read, dataset.manifest.counters, "--lang"))
 
 
 def summarise(dataset: Dataset) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from mining.errors import InputError
@@ -13,32 +14,46 @@ SIDES = ("source", "target")
 
 def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[str]] = list) -> list[str]:
     """Detect each language that is missing in a tree of settings with two sides; returns notes for a person."""
+    from encoder.settings import validate_settings
     from mining.language_id import require_language
     from pipelines.prepare.corpus_sample import sample_sentences
     from pipelines.prepare.readers import ReadSettings
 
     notes = []
-    for side in SIDES:
-        given = tree.get(side)
-        read = given.setdefault("read", {}) if isinstance(given, dict) else None
-        inputs = given.get("inputs") if isinstance(given, dict) else None
-        if not isinstance(read, dict) or read.get("lang") or not isinstance(inputs, list) or not inputs:
-            continue  # nothing to do, or a mistake that validation will name
-        sample = sample_sentences(files(inputs), ReadSettings.model_validate(read | {"lang": "en"}))
+    for side, inputs, read in _sides(tree):
+        if read.get("lang"):
+            continue
+        settings = validate_settings(ReadSettings, read | {"lang": "en"}, f"{side}.read")
+        sample = sample_sentences(files(inputs), settings)
         if not sample:
             raise InputError(f"{', '.join(inputs)}: there is no text in it")
         read["lang"] = require_language(sample, ", ".join(inputs))
         notes.append(f"{side} language: {read['lang']}, detected from the text")
     languages = {_language(tree.get(side)) for side in SIDES}
-    if notes and len(languages) == 1:
+    if len(languages) == 1 and all(languages):
         notes.append(
-            f"both sides are {languages.pop()}: pairs will be of one language, and equal sentences are dropped"
+            f"both sides are {languages.pop()}: pairs will be of one language, and the standard filters drop those of "
+            "equal sentences"
         )
     return notes
 
 
+def columns_read(tree: dict[str, Any]) -> list[str]:
+    """Notes on the columns of TSV files that are read where none was chosen; an error where one is plainly no text."""
+    from pydantic import ValidationError
+
+    from pipelines.prepare.corpus_notes import column_notes
+    from pipelines.prepare.readers import ReadSettings
+
+    notes = []
+    for _, inputs, read in _sides(tree):
+        with suppress(ValidationError):  # of the settings, as a sentence, comes later
+            notes += column_notes(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
+    return notes
+
+
 def fill_in_choices(tree: dict[str, Any]) -> list[str]:
-    """The probes and threshold that suit the default encoder, where it is used; returns notes for a person.
+    """The probes and threshold that suit the default encoder, or the seed pairs; returns notes for a person.
 
     Its probe vectors are added whatever the threshold, so that another choice finds the same graph. The margin
     stays the ratio, which is ahead of the distance on europarl-dev with this encoder (docs/results.md).
@@ -47,6 +62,8 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     from mining.probes import FEWEST_PAIRS
 
     languages = [_language(tree.get(side)) for side in SIDES]
+    if tree.get("seed"):
+        tree["threshold"] = tree.get("threshold") or _unasked_precision()
     if tree.get("encoder") is not None or not default.has_default() or not all(languages):
         return []
     notes = [warning for lang in languages if (warning := default.status(lang).warning)]
@@ -58,12 +75,26 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
             f"{default.card().name} has {probes} probe pairs of {'-'.join(languages)}, too few to estimate a precision"
         )
     tree["probes"] = "encoder" if probes >= FEWEST_PAIRS else "none"
-    # Nobody asked for this precision, so where probes cannot tell there are pairs and a warning instead of an error.
-    tree["threshold"] = tree.get("threshold") or {"precision": PRECISION, "in_doubt": "classifier"}
+    tree["threshold"] = tree.get("threshold") or _unasked_precision()
     threshold = tree["threshold"]
     if isinstance(threshold, dict) and "at_least" in threshold and not tree.get("rescore"):
         notes.append("--threshold is a margin here; with --rescore on it is a score of the pair classifier")
     return notes
+
+
+def _unasked_precision() -> dict[str, Any]:
+    """Where probes cannot tell, there are pairs and a warning instead of an error: nobody asked for this precision."""
+    return {"precision": PRECISION, "in_doubt": "classifier"}
+
+
+def _sides(tree: dict[str, Any]) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    """Each side, its files and how they are read; what is of another form is a mistake that validation will name."""
+    for side in SIDES:
+        given = tree.get(side)
+        if isinstance(given, dict):
+            inputs, read = given.get("inputs"), given.setdefault("read", {})
+            if isinstance(inputs, list) and inputs and isinstance(read, dict):
+                yield side, inputs, read
 
 
 def _language(side: Any) -> str:

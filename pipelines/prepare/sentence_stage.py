@@ -22,6 +22,7 @@ from mining.errors import InputError
 from mining.language_id import is_known, model_version
 from mining.paths import compression_of, expand, resolve
 from pipelines.datasets.manifest import (
+    TEXT,
     Counters,
     Dataset,
     Request,
@@ -352,7 +353,7 @@ def _complete(parts: list[Part], work: Work, repeats: RepeatCounts, shards: list
 
 
 def _nothing_left(work: Work, counters: Counters) -> str:
-    files = ", ".join(given.name for given in work.request.inputs[:3])
+    files = ", ".join([given.name for given in work.request.inputs if given.role == TEXT][:3])
     if not counters.rows_in:
         return f"there is no sentence in {files}; the files are empty"
     took = ", ".join(f"{reason} took {rows}" for reason, rows in sorted(counters.dropped.items(), key=lambda x: -x[1]))

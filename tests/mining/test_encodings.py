@@ -1,6 +1,12 @@
-"""Another encoding is named; a few bad lines are not another encoding."""
+"""Another encoding and an archive are named; a few bad lines are not another encoding."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
 
 import pytest
+import zstandard
 
 from mining.encodings import Utf8Check, likely_encoding, require_no_mark
 from mining.errors import InputError
@@ -52,3 +58,20 @@ def test_marks_of_other_encodings(encoding: str) -> None:
     with pytest.raises(InputError, match=f"a.txt is {encoding.upper()}, not UTF-8"):
         require_no_mark("hello".encode(encoding), "a.txt")
     require_no_mark("\ufeffhello".encode(), "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("compress", "codec"),
+    [(gzip.compress, "gz"), (bz2.compress, "bz2"), (lzma.compress, "xz"), (zstandard.compress, "zst")],
+)
+def test_an_archive_without_its_extension(compress: Callable[[bytes], bytes], codec: str) -> None:
+    archive = compress(GERMAN.encode())
+    with pytest.raises(InputError, match=rf"^a\.txt is compressed \({codec}\), .* says so, a\.txt\.{codec}$"):
+        require_no_mark(archive, "a.txt")
+    with pytest.raises(InputError, match=rf"^a\.gz is compressed \({codec}\), not text; decompress it once$"):
+        require_no_mark(archive, "a.gz")
+
+
+def test_text_that_looks_like_an_archive() -> None:
+    require_no_mark(b"BZh is no word\n", "a.txt")
+    require_no_mark(b"(7zXZ\n", "a.txt")

@@ -1,6 +1,7 @@
 """What a path or URL means: plain names whatever their signs, and files inside of archives."""
 
 import os
+import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,18 @@ def test_a_file_with_a_sign_wins_over_the_glob(tmp_path: Path) -> None:
 def test_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert local_path("~/a.txt") == f"{tmp_path}/a.txt"
+
+
+def test_a_folder_leads_to_a_glob_that_can_be_pasted(tmp_path: Path) -> None:
+    folder = tmp_path / "my texts"
+    folder.mkdir()
+    with pytest.raises(InputError) as refused:
+        expand([f"{folder}/"])
+    (folder / "a.txt").write_text("x\n")
+    (folder / "b.txt").write_text("x\n")
+    (pasted,) = shlex.split(str(refused.value).partition("for example ")[2])
+    assert f"'{pasted}'" in str(refused.value)
+    assert expand([pasted]) == [f"{folder}/a.txt", f"{folder}/b.txt"]
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).symlink_to("/dev/null")])

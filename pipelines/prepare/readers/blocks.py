@@ -36,10 +36,14 @@ class ReadSettings(BaseModel):
     lang: Annotated[str, AfterValidator(canonical)] = Field(description="language of the text, such as en")
     format: Format | None = Field(default=None, description="the file format; by extension when not given")
     column: str | None = Field(
-        default=None, description="tsv: column number from 1; jsonl: field; parquet: column name"
+        default=None,
+        coerce_numbers_to_str=True,
+        description="tsv: column number from 1; jsonl: field; parquet: column name",
     )
     ref_column: str | None = Field(
-        default=None, description="tsv, jsonl, parquet: the column that names the row or document"
+        default=None,
+        coerce_numbers_to_str=True,
+        description="tsv, jsonl, parquet: the column that names the row or document",
     )
     max_chars: int = Field(default=2000, ge=1, description="longer lines are dropped as too_long")
     truncated: Literal["stop", "keep"] = Field(

@@ -10,7 +10,7 @@ from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.commands.mine_summary import examples
 from pipelines.datasets.manifest import open_dataset
-from pipelines.mine.job_defaults import fill_in_choices, fill_in_languages
+from pipelines.mine.job_defaults import columns_read, fill_in_choices, fill_in_languages
 from tests.pipelines.corpora import write_corpora
 from tests.pipelines.installed import ENGLISH, GERMAN, install
 
@@ -25,7 +25,7 @@ def test_languages_that_are_missing_are_detected(tmp_path: Path) -> None:
     (tmp_path / "b.tsv").write_text("".join(f"{n}\t{line}\n" for n, line in enumerate((GERMAN * 5).splitlines())))
     tree = {
         "source": {"inputs": [str(tmp_path / "a.txt")]},
-        "target": {"inputs": [str(tmp_path / "b.tsv")], "read": {"column": "2"}},
+        "target": {"inputs": [str(tmp_path / "b.tsv")], "read": {"column": 2}},
     }
     assert fill_in_languages(tree) == [
         "source language: en, detected from the text",
@@ -38,6 +38,8 @@ def test_the_same_language_twice_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(ENGLISH * 5)
     tree = {side: {"inputs": [str(tmp_path / "a.txt")]} for side in ("source", "target")}
     assert "both sides are en" in fill_in_languages(tree)[-1]
+    assert "both sides are en" in fill_in_languages(sides("en", "en"))[-1], "also where nothing had to be detected"
+    assert fill_in_languages({}) == []
 
 
 def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:
@@ -47,6 +49,8 @@ def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match=r"empty\.txt: there is no text in it"):
         fill_in_languages({"source": {"inputs": [str(tmp_path / "empty.txt")]}})
+    with pytest.raises(InputError, match=r"^source\.read: format: Input should be"):
+        fill_in_languages({"source": {"inputs": [str(tmp_path / "mixed.txt")], "read": {"format": "docx"}}})
 
 
 def sides(source: str, target: str) -> dict:
@@ -70,6 +74,44 @@ def test_choices_of_the_default_encoder() -> None:
     unknown = sides("en", "fr")
     assert "has 0 probe pairs of en-fr, too few to estimate a precision" in fill_in_choices(unknown)[-1]
     assert (unknown["probes"], unknown["threshold"]) == ("none", {"precision": 0.9, "in_doubt": "classifier"})
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("encoder", [{}, {"encoder": "somewhere"}])
+def test_seed_pairs_are_enough_for_a_precision(encoder: dict[str, str]) -> None:
+    seeded = sides("en", "de") | {"seed": "seed.tsv"} | encoder
+    fill_in_choices(seeded)
+    assert seeded["threshold"] == {"precision": 0.9, "in_doubt": "classifier"}
+    assert "probes" not in seeded
+    asked = sides("en", "de") | {"seed": "seed.tsv", "threshold": {"precision": 0.5}} | encoder
+    fill_in_choices(asked)
+    assert asked["threshold"] == {"precision": 0.5}
+
+
+def test_a_column_of_names_is_not_mined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("en.tsv", ENGLISH), ("de.tsv", GERMAN)):
+        Path(name).write_text("".join(f"{name[0]}{n}\t{line}\n" for n, line in enumerate(text.splitlines())))
+    for languages in ([], ["--src-lang", "en", "--tgt-lang", "de"]):
+        result = CliRunner().invoke(app, ["mine", "en.tsv", "de.tsv", "-o", "pairs.tsv", *languages])
+        assert isinstance(result.exception, InputError)
+        assert "en.tsv: column 1, which is read by default, has no sentences" in str(result.exception)
+        assert not Path("pairs.tsv").exists()
+    tree = {side: {"inputs": ["en.tsv"], "read": {"column": 2}} for side in ("source", "target")}
+    assert columns_read(tree) == []
+    assert columns_read({"source": {"inputs": ["en.tsv"], "read": {"format": "docx"}}}) == [], "for validation to say"
+
+
+@pytest.mark.usefixtures("installed")
+def test_languages_that_are_swapped_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(ENGLISH * 5 + GERMAN)
+    Path("b.txt").write_text(GERMAN * 5 + ENGLISH)
+    swapped = ["mine", "a.txt", "b.txt", "-o", "pairs.tsv", "--src-lang", "de", "--tgt-lang", "en"]
+    result = CliRunner().invoke(app, swapped, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "note: 40 of 48 sentences of a.txt are not de; most look like en: check --src-lang" in result.output
+    assert "note: 40 of 48 sentences of b.txt are not en; most look like de: check --tgt-lang" in result.output
 
 
 @pytest.mark.usefixtures("installed")

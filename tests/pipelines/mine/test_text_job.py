@@ -393,6 +393,17 @@ def test_command_writes_pairs_in_one_file_or_by_shard(corpora: Path, tmp_path: P
     assert sorted(mine.name for mine in find_mines(f"{tmp_path}/work")) == ["pairs-reviewed", "work"]
 
 
+def test_seed_pairs_alone_choose_the_default_precision(corpora: Path, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.tsv"
+    seed.write_text("".join(f"the cat {i} sees {i * 7} house\tthe cat {i} sees {i * 7} house\n" for i in range(100)))
+    result = CliRunner().invoke(app, arguments(corpora, tmp_path, "--seed-pairs", str(seed)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    (mine,) = find_mines(f"{tmp_path}/work")
+    threshold = mine.pairs.manifest.request.configuration["threshold"]
+    assert (threshold["precision"], threshold["in_doubt"]) == (0.9, "classifier")
+    assert mine.pairs.manifest.counters.dropped["probe_pairs"] > 20
+
+
 BAD = [
     (["--encoder", "nowhere"], "nowhere"),
     (["--src", "nothing/*.txt"], "nothing/*.txt: no file matches"),
@@ -411,7 +422,8 @@ BAD = [
     (["--gold", "nowhere.tsv"], "nowhere.tsv: no such file"),
     (["--threshold-from", "nowhere.json"], "nowhere.json: no such file; `twinlode review"),
     (["--threshold-from", "nowhere.json", "--top", "3"], "takes the place of --threshold, --top and --gold"),
-    (["--seed-pairs", "seed.tsv"], "--seed-pairs needs --precision"),
+    (["--seed-pairs", "seed.tsv"], "seed.tsv: no such file"),
+    (["--seed-pairs", "seed.tsv", "--top", "3"], "--seed-pairs is for --precision, and not used by --threshold, --top"),
     (["--memory", "lots"], "mine: --memory: give a size such as 512MB or 4GiB"),
     (["--memory", "3parsecs"], "mine: --memory: give a size such as 512MB or 4GiB"),
     (["--memory", "1"], "mine: --memory: give 1MiB or more"),

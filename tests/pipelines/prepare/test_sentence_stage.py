@@ -26,6 +26,8 @@ from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import MakeSentences, Prepare, make_plan, prepare, start
 from pipelines.runners.runner import RunnerSettings
+from tests.pipelines.corpora import write_encoder
+from tests.pipelines.installed import ENGLISH, GERMAN
 from tests.pipelines.prepare.readers.test_web import record
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "it", "rained", "in", "London", "and", "nobody", "Went", "Out"]
@@ -229,6 +231,19 @@ def test_empty_files_say_so(tmp_path: Path) -> None:
         prepare(settings([f"{tmp_path}/a.txt"], tmp_path / "out"))
 
 
+def test_what_has_no_sentence_is_the_text_and_not_the_encoder(tmp_path: Path) -> None:
+    encoder = str(write_encoder(tmp_path / "encoder"))
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "a.jsonl").write_text('{"sentence": "One of them."}\n')
+    for name, told in (
+        ("empty.txt", "there is no sentence in {};"),
+        ("a.jsonl", "no sentence of the 1 in {} is left:"),
+    ):
+        with pytest.raises(InputError) as refused:
+            prepare(settings([f"{tmp_path}/{name}"], tmp_path / "out", encoder=encoder))
+        assert str(refused.value).startswith(told.format(f"{tmp_path}/{name}"))
+
+
 def test_an_error_in_a_worker_process_is_the_same_sentence_here(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"one\ntwo\n" * 1000)[:-9])
@@ -246,6 +261,21 @@ def test_what_an_error_tells_to_try_goes_on_in_the_same_folder(tmp_path: Path) -
     assert prepare(keep).rows > 0
     with pytest.raises(InputError, match="made with --truncated keep, of 1 archives"):
         prepare(stop)
+
+
+def test_command_says_what_is_read_and_what_is_foreign(tmp_path: Path) -> None:
+    texts = [*GERMAN.splitlines(), *ENGLISH.splitlines()[:3]]
+    (tmp_path / "a.tsv").write_text("".join(f"{text}\td{i}\n" for i, text in enumerate(texts)))
+    (tmp_path / "b.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(texts)))
+    asked = ["prepare", f"{tmp_path}/a.tsv", "--lang", "en", "--out", f"{tmp_path}/out"]
+    said = CliRunner().invoke(app, asked, catch_exceptions=False).output
+    assert f"a.tsv has 2 columns, of which 1 is read ('{texts[0][:30]}...', " in said
+    assert f"8 of 11 sentences of {tmp_path}/a.tsv are not en; most look like de: check --lang" in said
+    asked = ["prepare", f"{tmp_path}/b.tsv", "--lang", "en", "--lang-filter", "assume"]
+    refused = CliRunner().invoke(app, [*asked, "--out", f"{tmp_path}/codes"])
+    assert "give --column 2, or --column 1 if that is the text" in str(refused.exception)
+    documents = [*asked, "--documents", "--out", f"{tmp_path}/documents"]
+    assert CliRunner().invoke(app, documents, catch_exceptions=False).exit_code == 0, "`docid TAB sentence`"
 
 
 BAD = [

@@ -110,6 +110,8 @@ def test_another_encoding_is_named(tmp_path: Path, name: str) -> None:
         read(path)
     with pytest.raises(InputError, match=f"{name} is UTF-16, not UTF-8"):
         read(write(path, "hello there\n".encode("utf-16")))
+    with pytest.raises(InputError, match=rf"{name} is compressed \(gz\), not text; .*{name}\.gz$"):
+        read(write(path, gzip.compress(b"hello there\n" * 200)))
 
 
 def test_not_an_archive_at_all(tmp_path: Path) -> None:
