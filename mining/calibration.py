@@ -51,7 +51,10 @@ class CalibratedCurve(NamedTuple):
 
 
 class CalibratedPoint(NamedTuple):
-    """What to expect at one threshold; when it is not `reliable`, `reason` says why in one sentence."""
+    """What to expect at one threshold; when it is not `reliable`, `reason` says why in one sentence.
+
+    It may still be the `best_guess`: there is evidence enough, but it leaves much open.
+    """
 
     threshold: float
     precision: float
@@ -60,6 +63,7 @@ class CalibratedPoint(NamedTuple):
     kept: int
     reliable: bool = True
     reason: str = ""
+    best_guess: bool = True
 
 
 class TopBand(NamedTuple):
@@ -113,13 +117,17 @@ class Calibration(NamedTuple):
         """The estimates when everything that scores at least `threshold` is kept."""
         point = int(np.count_nonzero(self.curve.threshold >= threshold)) - 1
         if point < 0:
-            return CalibratedPoint(threshold, 1.0, CredibleInterval(0.0, 1.0), 0.0, 0, False, "nothing is kept")
+            return CalibratedPoint(threshold, 1.0, CredibleInterval(0.0, 1.0), 0.0, 0, False, "nothing is kept", False)
         _, precision, low, high, recall, kept = (column[point] for column in self.curve)
         interval = CredibleInterval(float(low), float(high))
-        reason = self._doubt(interval, float(precision) * int(kept))
-        return CalibratedPoint(threshold, float(precision), interval, float(recall), int(kept), not reason, reason)
+        lacking = self._lacking(float(precision) * int(kept))
+        reason = lacking or self._doubt(interval)
+        return CalibratedPoint(
+            threshold, float(precision), interval, float(recall), int(kept), not reason, reason, not lacking
+        )
 
-    def _doubt(self, interval: CredibleInterval, true: float) -> str:
+    def _lacking(self, true: float) -> str:
+        """Why there is too little evidence, if so."""
         if self.found < _LEAST_FOUND * self.full:
             return (
                 f"only {self.found:,} of {self.full:,} full probe pairs score above most false matches: the encoder is "
@@ -127,6 +135,9 @@ class Calibration(NamedTuple):
             )
         if true < _LEAST_TRUE:
             return f"only {true:,.0f} true pairs are expected here, too few for an estimate"
+        return ""
+
+    def _doubt(self, interval: CredibleInterval) -> str:
         if interval.high - interval.low > _WIDEST:
             return (
                 f"the precision may be anything from {interval.low:.0%} to {interval.high:.0%}: more seed pairs, of "

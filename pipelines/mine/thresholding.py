@@ -191,8 +191,10 @@ def _calibrated(
             raise
         reason = f"by the probe pairs no threshold reaches {settings.precision:.0%}"
         return _without_probes(scores, reason, rescored=rescored)
-    if not point.reliable and settings.in_doubt == "classifier" and rescored and point.threshold < _EVEN:
-        point = calibration.at(_EVEN)  # the stricter of the two, with what the probes say of it
+    if not point.reliable and settings.in_doubt == "classifier" and rescored:
+        if not point.best_guess:
+            return _without_probes(scores, point.reason, rescored=rescored)
+        point = calibration.at(max(point.threshold, _EVEN))  # the stricter of the two
     about: Figures = {"threshold": point.threshold, "domain_distance": calibration.domain_distance}
     about |= {"precision_low": point.interval.low, "precision_high": point.interval.high}
     kept = scores.at_least(point.threshold)

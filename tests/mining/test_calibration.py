@@ -36,11 +36,13 @@ def simulate(
     found_share: float = 0.95,
     copies: int = 0,
     cohesion: float = 0.0,
+    mismatched: float = 0.7,
 ) -> Simulation:
     """Mined corpora: true pairs score around `mean`, false matches around 1.02 with an exponential tail.
 
     `copies` corpus pairs that are no translations score higher than all true pairs. A probe is matched with another
-    probe, rather than with any sentence, in the share `cohesion` of its false matches.
+    probe, rather than with any sentence, in the share `cohesion` of its false matches. `mismatched` of the sentences
+    without a counterpart are matched.
     """
     rng = np.random.default_rng(seed)
     plan = plan_probes(seeds, seed)
@@ -51,7 +53,7 @@ def simulate(
     found = paired[rng.random(len(paired)) < found_share]
     free = np.setdiff1d(np.arange(n), found)
     left_src, left_tgt = (_shuffled(rng, free, rows, cohesion) for _ in range(2))
-    count = int(0.7 * len(free))
+    count = int(mismatched * len(free))
     src, tgt = np.concatenate([found, left_src[:count]]), np.concatenate([found, left_tgt[:count]])
     false_scores = 0.98 + rng.gamma(2.0, 0.03, count)
     corpus_ends = np.flatnonzero((left_src[:count] < rows) & (left_tgt[:count] < rows))
@@ -190,13 +192,24 @@ def test_few_probes_and_a_wide_interval_are_said() -> None:
         (result.at(x) for x in result.curve.threshold[200::50]), key=lambda at: at.interval.high - at.interval.low
     )
     assert not point.reliable
+    assert point.best_guess
     assert "the precision may be anything from" in point.reason
+
+
+@pytest.mark.parametrize("mismatched", [0.0, 0.005, 0.02])
+def test_text_that_is_all_parallel_has_hardly_a_false_match(mismatched: float) -> None:
+    result = simulate(1500, 1500, found_share=0.99, mismatched=mismatched).calibration
+    point = result.threshold_for(0.9)
+    assert point.reliable
+    assert point.precision > 0.95
+    assert point.kept > 1400
 
 
 def test_nothing_is_claimed_of_a_handful_of_pairs() -> None:
     point = simulate(4000, 800).calibration.at(1.65)
     assert 0 < point.kept < 50
     assert not point.reliable
+    assert not point.best_guess
     assert "too few" in point.reason
 
 

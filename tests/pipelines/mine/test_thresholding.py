@@ -6,14 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mining.calibration import CalibratedCurve, Calibration, CredibleInterval, TopBand
 from mining.errors import InputError
+from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work, begin, new_name
 from pipelines.mine.edges import EDGE
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.score_curve import ScoreCurve
-from pipelines.mine.thresholding import NO_GOLD, Matched, gold_ids, select
+from pipelines.mine.thresholding import NO_GOLD, Matched, _calibrated, gold_ids, select
 from tests.pipelines.works import begun_work
 
 EDGES = np.array([(n, n, score, 0.5, 3) for n, score in enumerate([2.0, 1.5, 1.5, 1.25, 1.0])], EDGE)
@@ -96,3 +98,32 @@ def test_bad_gold_is_one_sentence(sides: tuple[str, str], tmp_path: Path, text: 
     (tmp_path / "gold.tsv").write_text(text)
     with pytest.raises(InputError, match=phrase):
         gold_ids(str(tmp_path / "gold.tsv"), *sides)
+
+
+IN_DOUBT = [
+    ([0.99, 0.95, 0.92, 0.8, 0.7], 300, 2.0, "anything from"),  # the estimate is stricter than a score of 0
+    ([0.99, 0.98, 0.97, 0.95, 0.92], 300, 0.0, "anything from"),  # and here it is laxer
+    ([0.99, 0.95, 0.92, 0.8, 0.7], 10, 0.0, "too weak"),  # it rests on next to nothing
+    ([0.8, 0.7, 0.6, 0.5, 0.4], 300, 0.0, "no threshold reaches 90%"),
+]
+
+
+@pytest.mark.parametrize(("precision", "probes_found", "threshold", "said"), IN_DOUBT, ids=range(len(IN_DOUBT)))
+def test_in_doubt_the_stricter_of_estimate_and_classifier(
+    precision: list[float], probes_found: int, threshold: float, said: str
+) -> None:
+    levels = np.array([4.0, 3.0, 2.0, 0.0, -2.0])
+    scores = ScoreCounts.of(np.repeat(levels, 100))
+    expected = np.array(precision)
+    kept = np.arange(100, 501, 100)
+    curve = CalibratedCurve(
+        levels, expected, expected - 0.3, np.minimum(expected + 0.1, 1), np.linspace(0.2, 1, 5), kept
+    )
+    nothing_odd = TopBand(np.inf, 0, 0.0, False)
+    calibration = Calibration(curve, 400.0, CredibleInterval(200, 500), 0.0, nothing_odd, probes_found, 400)
+    asked = ThresholdSettings(precision=0.9, in_doubt="classifier")
+    found = _calibrated(scores, calibration, asked, rescored=True)
+    assert found.about["threshold"] == threshold
+    assert found.kept == (np.repeat(levels, 100) >= threshold).sum()
+    assert said in found.warning
+    assert "precision" not in found.about
