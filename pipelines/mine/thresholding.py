@@ -10,7 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
-from mining.calibration import CalibratedCurve, Calibration, by_rank, calibrate
+from mining.calibration import (
+    CalibratedCurve,
+    CalibratedPoint,
+    Calibration,
+    by_rank,
+    calibrate,
+    precision_by_ratios,
+)
 from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
 from mining.metrics import Curve, counted_curve, is_gold
@@ -30,6 +37,7 @@ Known = Curve | CalibratedCurve | None
 NO_GOLD = np.empty((0, 2), np.int64)
 _EVEN = 0.0  # the score at which the pair classifier finds a pair as likely right as wrong
 _FEW = 0.15
+_UNLIKELY, _TIMES_AS_WRONG = -2.0, 3.0
 PROBES = "probe_pairs"  # the reason that probes and what they match are dropped for
 
 
@@ -191,6 +199,9 @@ def _calibrated(
             raise
         reason = f"by the probe pairs no threshold reaches {settings.precision:.0%}"
         return _without_probes(scores, reason, rescored=rescored)
+    denied = _denial(point, scores) if rescored else ""
+    if denied:
+        point = point._replace(reliable=False, reason=denied, best_guess=False)
     if not point.reliable and settings.in_doubt == "classifier" and rescored:
         if not point.best_guess:
             return _without_probes(scores, point.reason, rescored=rescored)
@@ -202,6 +213,16 @@ def _calibrated(
         return _Found(kept, about, calibration.curve, point.reason)
     about |= {"precision": point.precision, "recall": point.recall, "true_pairs": calibration.true_pairs}
     return _Found(kept, about, calibration.curve)
+
+
+def _denial(point: CalibratedPoint, scores: ScoreCounts) -> str:
+    """What the pair classifier has against the estimate, where much is to be kept that it finds wrong."""
+    if not point.reliable or point.threshold >= _UNLIKELY:
+        return ""
+    second = precision_by_ratios(scores, point.threshold)
+    if 1 - second < _TIMES_AS_WRONG * (1 - point.precision):
+        return ""
+    return f"{point.precision:.0%} by the probe pairs, but {second:.0%} by the pair classifier"
 
 
 def gold_ids(url: str, source: str, target: str) -> np.ndarray:

@@ -100,6 +100,24 @@ def test_bad_gold_is_one_sentence(sides: tuple[str, str], tmp_path: Path, text: 
         gold_ids(str(tmp_path / "gold.tsv"), *sides)
 
 
+@pytest.mark.parametrize(("wrong", "kept"), [(400, 1000), (60, 1060)])
+def test_probes_that_the_classifier_contradicts_are_not_believed(wrong: int, kept: int) -> None:
+    """The estimate keeps everything, also what the classifier finds wrong."""
+    levels = np.array([4.0, -4.0])
+    counts = np.array([1000, wrong])
+    expected = np.array([0.99, 0.92])
+    curve = CalibratedCurve(
+        levels, expected, expected - 0.05, np.minimum(expected + 0.05, 1), expected, counts.cumsum()
+    )
+    calibration = Calibration(
+        curve, 1000.0, CredibleInterval(900, 1100), 0.0, TopBand(np.inf, 0, 0.0, False), 300, 400
+    )  # fmt: skip
+    asked = ThresholdSettings(precision=0.9, in_doubt="classifier")
+    found = _calibrated(ScoreCounts.of(np.repeat(levels, counts)), calibration, asked, rescored=True)
+    assert found.kept == kept
+    assert ("by the pair classifier" in found.warning) == (wrong == 400)
+
+
 IN_DOUBT = [
     ([0.99, 0.95, 0.92, 0.8, 0.7], 300, 2.0, "anything from"),  # the estimate is stricter than a score of 0
     ([0.99, 0.98, 0.97, 0.95, 0.92], 300, 0.0, "anything from"),  # and here it is laxer
