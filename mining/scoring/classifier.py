@@ -82,6 +82,7 @@ class PairClassifier:
     projection: NDArray[np.float32]  # (encoder dim, word dim)
     encoder: str  # the fingerprint of the encoder whose vectors it was trained on
     about: dict[str, object]  # how it was trained and what it reached
+    least_mean: float = 0.0  # of the neighbours' cosines in training, but for a few
 
     def log_ratios(self, features: NDArray[np.float32], use: Use, threads: int | None = None) -> NDArray[np.float32]:
         """How much likelier each pair's features are of a translation than of none: the score that pairs are ranked by.
@@ -119,6 +120,7 @@ class PairClassifier:
         about = {
             "version": _VERSION,
             "encoder": self.encoder,
+            "least_mean": self.least_mean,
             "scaling": {use: list(head.scaling) for use, head in self.heads.items()},
             "features": list(NAMES),
             "files": {name: _digest(content) for name, content in contents.items()},
@@ -184,7 +186,9 @@ def load_classifier(folder: str) -> PairClassifier:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: a damaged pair classifier ({error}); train it again") from None
     components = Components(densities.astype(np.float64))
-    return PairClassifier(heads, components, projection.astype(np.float32), about["encoder"], about["about"])
+    least_mean = float(about.get("least_mean", 0.0))  # versions before had none
+    small = projection.astype(np.float32)
+    return PairClassifier(heads, components, small, about["encoder"], about["about"], least_mean)
 
 
 def _read(url: str) -> bytes:

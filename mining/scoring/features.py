@@ -19,6 +19,7 @@ from mining.scoring.words import Words
 from mining.threads import Threads
 
 RATIO = graph_features.NAMES.index("ratio margin")
+MEANS = [graph_features.NAMES.index(f"{side} neighbour mean") for side in ("source", "target")]
 _CONTRASTED = (
     "ratio margin",
     *(maxsim.NAMES[place] for place in maxsim.CONTRASTED),
@@ -61,6 +62,7 @@ def pair_features(
     *,
     lexicon_table: Lexicon | None = None,
     given: NDArray[np.bool_] | None = None,
+    least_mean: float = 0.0,
 ) -> NDArray[np.float32]:
     """(edges, `NAMES`); each edge once. `given` marks pairs that came as pairs: they tell the lengths of translations.
 
@@ -68,7 +70,7 @@ def pair_features(
     lexicon its features are NaN.
     """
     rows, columns = edges.source, edges.target
-    of_graph = graph_features.graph_features(graph, rows, columns, edges.cosines)
+    of_graph = graph_features.graph_features(graph, rows, columns, edges.cosines, least_mean)
     likely = _likely_pairs(edges, of_graph[:, RATIO]) if given is None else np.flatnonzero(given)
     lengths = surface.fit_lengths(source.surface, target.surface, rows[likely], columns[likely])
     of_words = maxsim.maxsim_features(source.words, target.words, rows, columns, threads)

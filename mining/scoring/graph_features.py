@@ -28,14 +28,20 @@ NAMES = (
 
 
 def graph_features(
-    graph: KnnGraph, source: NDArray[np.int64], target: NDArray[np.int64], cosines: NDArray[np.float32]
+    graph: KnnGraph,
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    cosines: NDArray[np.float32],
+    least_mean: float = 0.0,
 ) -> NDArray[np.float32]:
     """(pairs, `NAMES`) of pairs of rows, which need not be edges of the graph.
 
     A rank counts from 0 and is k where the other sentence is not among the neighbours; a gap is the cosine less that of
     the nearest *other* neighbour; hubness is the logarithm of how many lists of the other side a sentence is in.
+    Among few sentences even the nearest are far, and any pair stands out: no neighbourhood counts as farther than
+    `least_mean`.
     """
-    a, b = graph.forward.means(), graph.backward.means()
+    a, b = (np.maximum(side.means(), least_mean) for side in graph)
     means = a[source], b[target]
     forward = _direction(graph.forward, source, target, cosines)
     backward = _direction(graph.backward, target, source, cosines)

@@ -45,7 +45,16 @@ class Scorer:
         edges, given = with_rivals(graph, vectors[0], vectors[1])
         left, right = (read_texts(texts, lang, self._words) for texts, lang in sides)
         with thread_pool(threads) as pool:
-            features = pair_features(graph, edges, left, right, pool, lexicon_table=self.lexicon, given=given)
+            features = pair_features(
+                graph,
+                edges,
+                left,
+                right,
+                pool,
+                lexicon_table=self.lexicon,
+                given=given,
+                least_mean=self.classifier.least_mean,
+            )
         return features[given]
 
 

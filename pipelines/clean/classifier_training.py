@@ -16,7 +16,7 @@ from mining.knn import knn_graph
 from mining.neighbours import KnnGraph
 from mining.retrieval import Edges
 from mining.scoring.classifier import PairClassifier, Use
-from mining.scoring.features import NAMES, pair_features
+from mining.scoring.features import MEANS, NAMES, pair_features
 from mining.scoring.fitting import TaskExamples, fit_head
 from mining.scoring.lexicon import Lexicon, train_lexicon
 from mining.scoring.noise import drop_words
@@ -29,6 +29,7 @@ from pipelines.clean.gold_task import GoldTaskSettings, read_gold_task
 from pipelines.mine.word_texts import Projection, WordEncoder, find_words, read_texts
 
 Report = Callable[[str], None]
+_FAR = 0.01
 _PCA_WORDS = 30_000
 _LEXICON_PAIRS = 2000  # fewer make no lexicon
 
@@ -87,7 +88,13 @@ def train_classifier(
         "seconds": round(time.perf_counter() - begin),
         "settings": settings.model_dump(mode="json", exclude={"data"}),
     }
-    return PairClassifier(heads, fitted[Use.cleaning].components, projection, encoder.fingerprint, about)
+    components, least_mean = fitted[Use.cleaning].components, _least_mean(tasks)
+    return PairClassifier(heads, components, projection, encoder.fingerprint, about, least_mean)
+
+
+def _least_mean(tasks: Sequence[TaskExamples]) -> float:
+    """The mean cosine of neighbours that nearly all sentences of all tasks have."""
+    return round(min(float(np.quantile(task.features[:, MEANS], _FAR)) for task in tasks), 4)
 
 
 def fit_projection(bitexts: Sequence[Bitext], encoder: Encoder, dim: int, rng: np.random.Generator) -> np.ndarray:

@@ -42,7 +42,9 @@ def rescored_candidates(
     word_encoder = WordEncoder(encoder, classifier.project)
     left, right = (read_texts(side.texts, side.lang, word_encoder) for side in (source, target))
     with thread_pool(threads) as pool:
-        features = pair_features(graph, edges, left, right, pool, lexicon_table=lexicon)
+        features = pair_features(
+            graph, edges, left, right, pool, lexicon_table=lexicon, least_mean=classifier.least_mean
+        )
         scores = classifier.log_ratios(features, Use.mining, pool.count)
     order = np.lexsort((edges.target, edges.source, -scores))
     return replace(edges, scores=scores).take(order)

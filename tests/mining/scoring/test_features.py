@@ -26,6 +26,9 @@ def test_graph_features_of_edges_and_of_other_pairs() -> None:
     graph = knn_graph(from_array(x), from_array(y), 3)
     rows, columns = (part.ravel() for part in np.meshgrid(np.arange(12), np.arange(15), indexing="ij"))
     found = graph_features.graph_features(graph, rows, columns, cosines[rows, columns])
+    far = graph_features.graph_features(graph, rows, columns, cosines[rows, columns], least_mean=0.9)
+    np.testing.assert_allclose(far[:, features.RATIO], cosines[rows, columns] / 0.9, rtol=1e-5)
+    assert (far[:, features.MEANS] == np.float32(0.9)).all()
     names = graph_features.NAMES
     for pair in range(len(rows)):
         i, j = rows[pair], columns[pair]
