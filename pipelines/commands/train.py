@@ -34,6 +34,7 @@ def command(
     from encoder.settings import load_settings
     from encoder.training.training_settings import TrainSettings
     from encoder.training.watched import train_watched
+    from pipelines.commands.corpus_languages import require_order
     from pipelines.commands.places import require_folder
 
     require_folder(str(out))
@@ -41,6 +42,7 @@ def command(
     if minutes is not None:
         overrides += ["limits.steps=null", "limits.epochs=null", "limits.examples=null", f"limits.minutes={minutes}"]
     settings = load_settings(TrainSettings, config, overrides)
+    require_order(settings.data)
     train_watched(settings, out, exclude=_expand(exclude or []), strict=strict, tensorboard=tensorboard)
 
 
