@@ -102,8 +102,10 @@ class Pretrained(nn.Module):
         return cls._assemble(settings, folder, _backbone(settings, folder, AutoModel), weights=True)
 
     def whole(self) -> Any:
-        """The model with its decoder and output layer, if this is the encoder of one; its own random weights if `weights`
-        is false, as networks that begin at random begin apart."""
+        """The model with its decoder and output layer, if this is the encoder of one.
+
+        With `weights: false` its encoder has random weights of its own: what begins at random begins apart.
+        """
         from transformers import AutoModelForSeq2SeqLM
 
         try:

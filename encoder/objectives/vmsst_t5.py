@@ -17,7 +17,7 @@ from mining.errors import InputError
 
 
 def t5_networks(encoder: Pretrained | None) -> Any:
-    """The whole model, with its decoder, of which `encoder` is the encoder, or another of its kind if that is random."""
+    """The whole model, with its decoder, of which `encoder` is the encoder; with random weights, one like it."""
     model = encoder and encoder.whole()
     if model is None or not hasattr(model, "decoder") or not hasattr(model.decoder, "block"):
         raise InputError(
