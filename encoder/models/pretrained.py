@@ -102,14 +102,18 @@ class Pretrained(nn.Module):
         return cls._assemble(settings, folder, _backbone(settings, folder, AutoModel), weights=True)
 
     def whole(self) -> Any:
-        """The model with its decoder and output layer, if this is the encoder of one."""
+        """The model with its decoder and output layer, if this is the encoder of one.
+
+        With `weights: false` its encoder has random weights of its own: what begins at random begins apart.
+        """
         from transformers import AutoModelForSeq2SeqLM
 
         try:
             model = _backbone(self.settings, local_folder(self.settings.source), AutoModelForSeq2SeqLM)
         except InputError:
             return None
-        model.get_encoder().load_state_dict(self.backbone.state_dict())
+        if self.settings.weights:
+            model.get_encoder().load_state_dict(self.backbone.state_dict())
         return model
 
     @classmethod

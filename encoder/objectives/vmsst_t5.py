@@ -17,7 +17,7 @@ from mining.errors import InputError
 
 
 def t5_networks(encoder: Pretrained | None) -> Any:
-    """The whole model, with its decoder, of which `encoder` is the encoder."""
+    """The whole model, with its decoder, of which `encoder` is the encoder; with random weights, one like it."""
     model = encoder and encoder.whole()
     if model is None or not hasattr(model, "decoder") or not hasattr(model.decoder, "block"):
         raise InputError(
@@ -28,7 +28,7 @@ def t5_networks(encoder: Pretrained | None) -> Any:
 
 
 class T5Language(nn.Module):
-    """q(z_l | x): a copy of the encoder over tokens and a language embedding, mean, projection to a Gaussian."""
+    """q(z_l | x): the encoder of `source` over tokens and a language embedding, mean, projection to a Gaussian."""
 
     def __init__(self, source: Any, latent: int, languages: int) -> None:
         super().__init__()

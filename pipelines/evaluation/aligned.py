@@ -9,7 +9,7 @@ import numpy as np
 
 from mining.errors import InputError
 from mining.files import iterate_lines
-from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain, require_aligned
+from pipelines.evaluation.benchmark_files import DataFolder, Texts, is_language, plain, require_aligned
 from pipelines.evaluation.comparable import Comparable
 
 
@@ -23,7 +23,9 @@ class Queries(NamedTuple):
 
 
 def read_nway(data: DataFolder, template: str, languages: tuple[str, ...] = ()) -> dict[str, Texts]:
-    """Line-aligned files of several languages, `{lang}` in their name."""
+    """Line-aligned files of several languages, `{lang}` in their name; without that, one TSV (XNLI's 15-way)."""
+    if "{lang}" not in template:
+        return _read_columns(data, template, languages)
     files = data.languages(template)
     for code in languages:
         if code not in files:
@@ -33,6 +35,31 @@ def read_nway(data: DataFolder, template: str, languages: tuple[str, ...] = ()) 
     for other in texts.values():
         require_aligned(data.root, first, other)
     return texts
+
+
+def _read_columns(data: DataFolder, name: str, languages: tuple[str, ...]) -> dict[str, Texts]:
+    """A TSV of a language a column; its first line names them."""
+    name = plain(name)
+    header, *lines = data.lines(name) or [""]
+    codes = header.removeprefix("\ufeff").split("\t")
+    if len(set(codes)) < max(2, len(codes)) or not all(map(is_language, codes)):
+        raise InputError(
+            f"{data.root / name}, line 1: it must name two or more languages, such as `de TAB en`; or put {{lang}} "
+            "where file names have the language"
+        )
+    if missing := [code for code in languages if code not in codes]:
+        raise InputError(f"{data.root / name}: no column for {missing[0]}; there are {', '.join(codes)}")
+    rows = [line.split("\t") for line in lines]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(codes):
+            raise InputError(f"{data.root / name}, line {number}: {len(row)} columns, but line 1 names {len(codes)}")
+    if not rows:
+        raise InputError(f"{data.root / name}: no sentences after line 1; there is nothing to evaluate")
+    columns = dict(zip(codes, zip(*rows, strict=True), strict=True))
+    return {
+        code: Texts(f"{data.named(name)}.{code}", list(columns[code]), code.split("_")[0])
+        for code in (languages or sorted(codes))
+    }
 
 
 def queries_of_gold(corpora: Comparable, most: int, seed: int) -> Queries:

@@ -138,6 +138,11 @@ class DataFolder:
         return _digest(f"{name} {named[name]}" for name in sorted(named))
 
 
+def is_language(name: str) -> bool:
+    """Whether it has the form of a code, or is a name that files have in its place."""
+    return re.fullmatch(_LANGUAGE, name) is not None
+
+
 def language_code(name: str) -> str:
     """The code of a language that a file name has as a name or a code."""
     return _NAMES.get(name, name)

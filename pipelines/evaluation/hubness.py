@@ -24,7 +24,9 @@ class HubnessOfSpace(Benchmark):
     """Of target sentences as neighbours of source sentences, in comparable corpora or n-way aligned `files`."""
 
     benchmark: Literal["hubness"] = "hubness"
-    files: str | None = Field(None, description="Line-aligned files, `{lang}` in their name.")
+    files: str | None = Field(
+        None, description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages."
+    )
     pivot: str = Field("en", description="Their target language.")
     k: int = Field(10, ge=1, description="Neighbours of each sentence.")
     hub: float = Field(2.0, gt=0, description="A hub is among the neighbours of more than this times k sentences.")

@@ -21,7 +21,9 @@ class LangidProbe(Benchmark):
     """On n-way aligned files; `groups` are probed one by one, by default all languages together."""
 
     benchmark: Literal["langid-probe"] = "langid-probe"
-    files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    files: str = Field(
+        "{lang}.txt", description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages."
+    )
     groups: tuple[tuple[str, ...], ...] = Field((), description="Languages probed together; all of them if empty.")
     test_share: float = Field(0.2, gt=0, lt=1, description="Share of the sentences that test the classifier.")
     random_seed: int = Field(0, description="Of whatever is drawn.")

@@ -29,7 +29,10 @@ class NoiseInBitext(Benchmark):
     """Line-aligned files of several languages, `{lang}` in their name, English among them."""
 
     benchmark: Literal["noise"] = "noise"
-    files: str = Field("questions.{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    files: str = Field(
+        "questions.{lang}.txt",
+        description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages.",
+    )
     languages: tuple[str, ...] = Field((), description="All that are there if empty.")
     classifier: str = Field("beside", description="A pair classifier's folder, or `beside` the encoder.")
     noisy: float = Field(0.5, gt=0, lt=1, description="Share of pairs that are made wrong.")

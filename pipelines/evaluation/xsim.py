@@ -67,7 +67,9 @@ class Xsim(Benchmark):
     """Error rate of the best margin among k neighbours, every language against the pivot; LASER's is `to` the pivot."""
 
     benchmark: Literal["xsim"] = "xsim"
-    files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    files: str = Field(
+        "{lang}.txt", description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages."
+    )
     pivot: str = Field("en", description="The language that all others are compared with.")
     languages: tuple[str, ...] = Field((), description="The others; all that are there if empty.")
     margin: Margin = Field(Margin.ratio, description="How a cosine is compared with those of the neighbours.")

@@ -67,7 +67,9 @@ class XsimPlusPlus(Benchmark):
     """Line-aligned files, corpora with gold, or parallel TSV, with edits made here; or LASER's published edits."""
 
     benchmark: Literal["xsimpp"] = "xsimpp"
-    files: str = Field("{lang}.txt", description="Line-aligned files, `{lang}` in their name.")
+    files: str = Field(
+        "{lang}.txt", description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages."
+    )
     pivot: str = Field("en", description="The English side of line-aligned files.")
     languages: tuple[str, ...] = Field((), description="The others; all that are there if empty.")
     augmented: str | None = Field(None, description="LASER's file of candidates, in place of edits made here.")

@@ -280,6 +280,19 @@ def test_networks_of_mt5_see_neither_padding_nor_the_future(tmp_path: Path) -> N
     assert not torch.allclose(states[0][2], states[1][2])
 
 
+def test_networks_that_begin_at_random_begin_apart(tmp_path: Path) -> None:
+    from encoder.models import Pretrained, PretrainedSettings
+
+    encoder = Pretrained.load(PretrainedSettings(source=str(write_tiny_mt5(tmp_path)), pooling="mean", weights=False))
+    table = encoder.backbone.get_input_embeddings().weight
+    facts = EncoderFacts(encoder.dim, len(encoder.text.tokenizer), ("en", "de"), table, pretrained=encoder)
+    objective = Vmsst(VmsstSettings(networks="pretrained", decoder_layers=2), facts)
+    own, other = _query(objective.language.stack), _query(encoder.backbone)  # type: ignore[union-attr,arg-type]
+    assert own.shape == other.shape and own.std() > 0
+    assert (own == other).float().mean() < 0.01
+    assert objective.embeddings.table is table
+
+
 def _query(stack: nn.Module) -> Tensor:
     return stack.block[0].layer[0].SelfAttention.q.weight  # type: ignore[union-attr,index,return-value]
 

@@ -38,6 +38,7 @@ SHIPPED: dict[str, Any] = {  # configs/ems-small.yaml in small
         "temperature": 0.05,
         "margin": 0.2,
         "projection_dim": 0,
+        "language_std": 0.03,
         "xtr": 0.1,
         "xtr_pairs": 8,
         "xtr_negatives": 20,

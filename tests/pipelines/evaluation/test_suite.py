@@ -15,6 +15,7 @@ from pipelines import cli
 from pipelines.evaluation.benchmark_table import BENCHMARKS
 from pipelines.evaluation.bucc import SAME
 from pipelines.evaluation.result_tables import markdown, write_json
+from pipelines.evaluation.sts import Sts
 from pipelines.evaluation.suite import Report, Suite, run_suite
 from tests.conftest import Refusal
 from tests.pipelines.command_tree import subcommand
@@ -214,3 +215,16 @@ def test_bad_input_is_one_sentence_and_exit_2(root: Path, arguments: list[str], 
 def test_the_suites_of_the_shared_data_find_their_folders(shared_data: Path, name: str) -> None:
     suite = load_settings(Suite, REPOSITORY / f"configs/{name}.yaml")
     assert all((shared_data / benchmark.data).is_dir() for benchmark in suite.benchmarks)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "configs").glob("suite-*.yaml")), ids=lambda path: path.stem)
+def test_the_suites_take_semevals_own_files_of_2017(tmp_path: Path, path: Path) -> None:
+    """Turkish-English has gold for the first half of its lines."""
+    (sts,) = [entry for entry in load_settings(Suite, path).benchmarks if isinstance(entry, Sts)]
+    first, second = (literal(side) for side in np.random.default_rng(4).normal(size=(2, 20, 3)))
+    folder = f"{sts.data}/STS2017"
+    write(tmp_path, f"{folder}.eval.v1.1/STS.input.track6.tr-en.txt", *map("\t".join, zip(first, second, strict=True)))
+    write(tmp_path, f"{folder}.gs/STS.gs.track6.tr-en.txt", *map(str, range(10)))
+    report = run_suite(Suite(benchmarks=(sts,)), [LiteralVectors()], tmp_path)
+    samples = [s.sample for s in report.results[0][0].outcome.scores if s.name == "track6.tr-en Pearson"]
+    assert samples[0] is not None and samples[0].sizes() == (10,)
