@@ -186,7 +186,7 @@ class Bucc(Benchmark):
         if self.split is not None:
             return None, read_comparable(data, pair, self.split)
         if self.train is not None:
-            elsewhere = DataFolder(_beside(data.root, self.train), f"{data.prefix}train/", data.digests)
+            elsewhere = DataFolder(beside(data.root, self.train), f"{data.prefix}train/", data.digests)
             split = next((s for s in ("training", "only") if has_split(elsewhere, pair, s)), None)
             if split is None:
                 raise InputError(f"{elsewhere.root}: no training corpora of {pair} with gold")
@@ -289,6 +289,6 @@ def _examples(test: Comparable, mined: Mined, threshold: float, count: int) -> A
     return Attachment(f"{test.pair}.not-in-gold", ("score", "source_id", "target_id", "source", "target"), rows)
 
 
-def _beside(root: Path, folder: str) -> Path:
+def beside(root: Path, folder: str) -> Path:
     """`folder` as the user wrote it: from here, or else from beside the test's folder."""
     return Path(folder) if Path(folder).is_dir() else root.parent / folder

@@ -16,9 +16,10 @@ from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.locks import held_beside
 from mining.paths import resolve
-from pipelines.datasets.manifest import SEED, file_input, join, read_model
+from pipelines.datasets.manifest import join, read_model
 from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
 from pipelines.loop.pair_selection import Known
+from pipelines.loop.recorded_files import recorded_files
 from pipelines.loop.records import (
     LoopState,
     RoundRecord,
@@ -33,7 +34,7 @@ from pipelines.loop.round_classifier import add_classifier, require_enough
 from pipelines.loop.round_mining import Text, mine_round, prepare_text
 from pipelines.loop.round_scores import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.round_training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
-from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, tokenized_seed, trained_path
+from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_keys, tokenized_seed, trained_path
 from pipelines.loop.stopping import Verdict, judge
 from pipelines.loop.training_pairs import TrainingPairs, write_training_pairs
 from pipelines.runners.runner import Runner, require_reachable
@@ -67,8 +68,8 @@ class _Trained(NamedTuple):
 
 def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: LoopWatcher) -> LoopResult:
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
-    inputs = [file_input(path, SEED) for file in seed_files(settings.seed) for path in file.paths]
     exclude = evaluation_files(settings)
+    inputs = recorded_files(settings, exclude)
     _check_plans(settings)
     base = settings.shared or str(out)
     require_reachable(runner, [base])

@@ -114,7 +114,7 @@ class LoopState(_Record):
     """`state.json`."""
 
     configuration: dict[str, Any]
-    inputs: list[Input] = Field(description="the files of the seed bitext")
+    inputs: list[Input] = Field(description="the files of the seed, the held-out tests and gold")
     finished: int = Field(0, description="rounds that are finished")
     best: int | None = None
     stopped: str | None = Field(None, description="why the loop ended; None while it goes on")
@@ -164,15 +164,22 @@ def begin_state(out: Path, configuration: dict[str, Any], inputs: list[Input]) -
         write_state(out, state)
         return state
     changes = changed_values(_fixed(before.configuration), _fixed(configuration))
-    changes = changes or changed_inputs(before.inputs, inputs)
+    changes = changes or _changed_files(before.inputs, inputs)
     if changes:
         raise InputError(
             f"{out} holds a loop of another configuration ({'; '.join(changes[:5])}); "
-            "choose another folder, or go back to the old settings to continue it"
+            "choose another folder, or go back to the old settings and files to continue it"
         )
-    state = before.model_copy(update={"configuration": configuration})
+    state = before.model_copy(update={"configuration": configuration, "inputs": inputs})
     write_state(out, state)
     return state
+
+
+def _changed_files(before: list[Input], now: list[Input]) -> list[str]:
+    """By role, those that were recorded: an older loop has the seed alone, and takes the others as they are."""
+    roles = dict.fromkeys(given.role for given in before)
+    sides = [[[given for given in inputs if given.role == role] for inputs in (before, now)] for role in roles]
+    return [change for old, new in sides for change in changed_inputs(old, new)]
 
 
 def _fixed(configuration: dict[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,17 @@ def test_another_configuration_is_refused(
         begin_state(tmp_path, configuration, inputs)
 
 
+def test_files_of_each_role_are_compared_and_an_old_loop_takes_the_present_tests(tmp_path: Path) -> None:
+    tests = [Input(role="evaluation", name="test.de", fingerprint="t")]
+    begin_state(tmp_path, CONFIGURATION, INPUTS)  # as loops were recorded that knew the seed alone
+    assert begin_state(tmp_path, CONFIGURATION, [*INPUTS, *tests]).inputs == [*INPUTS, *tests]
+    cut = [Input(role="evaluation", name="test.de", fingerprint="u")]
+    with pytest.raises(InputError, match=r"input test\.de has changed"):
+        begin_state(tmp_path, CONFIGURATION, [*INPUTS, *cut])
+    with pytest.raises(InputError, match=r"input test\.de is gone"):
+        begin_state(tmp_path, CONFIGURATION, INPUTS)
+
+
 def test_more_rounds_may_be_asked_for(tmp_path: Path) -> None:
     state = begin_state(tmp_path, CONFIGURATION, INPUTS)
     write_state(tmp_path, state.model_copy(update={"finished": 2, "best": 1}))
