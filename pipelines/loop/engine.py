@@ -125,11 +125,11 @@ class _Loop:
         rounds: list[RoundRecord] = []
         best, stop = 0, None
         while stop is None:
-            record = self._round(len(rounds), drawn, known)
-            if record is None:
-                stop = f"nothing was mined for round {len(rounds)}"
+            made = self._round(len(rounds), drawn, known)
+            if isinstance(made, str):
+                stop = f"nothing was mined for round {len(rounds)}: {made}"
             else:
-                rounds.append(record)
+                rounds.append(made)
                 best, stop = self._judge(rounds)
             state = state.model_copy(update={"finished": len(rounds), "best": best, "stopped": stop})
             write_state(self._out, state)
@@ -146,8 +146,8 @@ class _Loop:
             least_gain=settings.least_gain,
         )
 
-    def _round(self, number: int, drawn: SeedRecord, known: Known) -> RoundRecord | None:
-        """The record of a round, made now unless it was before; None where there is nothing new to train on."""
+    def _round(self, number: int, drawn: SeedRecord, known: Known) -> RoundRecord | str:
+        """The record of a round, made now unless it was before; or why there is nothing new to train on."""
         folder, title = round_folder(self._out, number), f"round {number}"
         done = read_round(folder)
         if done is not None:
@@ -161,7 +161,7 @@ class _Loop:
         of_round = self._settings.round(number)
         found = self._mine(title, number, parent, known, of_round, clock)
         if not found.pairs:
-            return None
+            return found.why_nothing
         start = {"encoder": str(parent), "weights": of_round.start == "parent"}
         how = _Trained(of_round.updates, start, of_round.change, of_round.seed_weight, found)
         return self._train_and_evaluate(number, title, folder, drawn, how, fingerprint_of(parent), clock)

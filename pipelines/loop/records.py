@@ -59,7 +59,24 @@ class MinedPair(_Record):
     domain_distance: float | None = Field(None, description="0 when the probe pairs are of the domain of the text")
     hard_negatives: int = 0
     refused: str | None = Field(None, description="why nothing was mined: no threshold reaches the target")
+    doubt: str | None = Field(None, description="why no precision is claimed of the pairs that were mined")
     gold: GoldCheck | None = None
+
+    @property
+    def why_nothing(self) -> str:
+        """Why no pair was selected."""
+        if self.refused:
+            return self.refused
+        took = ", ".join(f"{reason} took {rows:,}" for reason, rows in self.dropped.items() if rows)
+        return f"none of {self.matched:,} matched pairs is left ({took})" if took else "no pair was matched"
+
+    @property
+    def note(self) -> str | None:
+        """What must be known of these pairs beside the figures."""
+        if self.refused or self.estimated_precision is not None or not self.selected:
+            return self.refused
+        why = f" ({self.doubt})" if self.doubt else ""
+        return f"no precision can be claimed{why}; {self.selected:,} pairs of unknown precision were trained on"
 
 
 class TrainingRecord(_Record):

@@ -85,6 +85,25 @@ def test_a_loop(
     assert "another configuration" in capsys.readouterr().err
 
 
+def test_why_nothing_was_mined_and_that_other_tests_are_refused(
+    tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = one_pair(write_world(tmp_path)) | {"updates": 30, "gold": []}
+    tree["rounds"][0]["precision"] = 0.99
+    german, english = tree["text"]["de"]["inputs"], tree["text"]["en"]["inputs"]
+    tree["text"]["de"]["inputs"], tree["text"]["en"]["inputs"] = english, german
+    config, out = write_configuration(tmp_path, tree), tmp_path / "out"
+    assert twinlode("loop", config, "--out", out) == 0
+    reason = "nothing was mined for round 1: de-en: no threshold reaches the precision 0.99: the estimate is at most"
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert reason in (out / "loop.md").read_text()
+
+    test = tmp_path / "test" / "de-en" / "de-en.gold"
+    test.write_text("".join(test.read_text().splitlines(keepends=True)[:9]))
+    assert twinlode("loop", config, "--out", out, "--set", "max_rounds=3") == 2
+    assert f"input {test} has changed" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_seed_too_small_for_a_classifier_is_refused_before_training(
     tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +189,7 @@ def _check_training_data(folder: Path, out: Path, record: RoundRecord, leaked: l
         assert mined.gold is not None
         assert mined.gold.correct <= mined.gold.mined <= mined.selected
         assert mined.hard_negatives > 0
+        assert (mined.doubt is None) == (mined.estimated_precision is not None)
     german = record.mined[0]
     assert german.dropped["evaluation_file"] > 0
     assert leaked

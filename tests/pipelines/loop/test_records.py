@@ -87,6 +87,29 @@ def test_rounds_are_read_up_to_the_first_unfinished_one(tmp_path: Path) -> None:
     assert [found.round for found in read_rounds(tmp_path)] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("mined", "note", "nothing"),
+    [
+        (MinedPair(pair="de-en", refused="no threshold"), "no threshold", "no threshold"),
+        (MinedPair(pair="de-en"), None, "no pair was matched"),
+        (
+            MinedPair(pair="de-en", matched=1200, dropped={"below_threshold": 1199, "in_seed": 1, "x": 0}),
+            None,
+            "none of 1,200 matched pairs is left (below_threshold took 1,199, in_seed took 1)",
+        ),
+        (
+            MinedPair(pair="de-en", matched=9, selected=9, doubt="other domain"),
+            "no precision can be claimed (other domain); 9 pairs of unknown precision were trained on",
+            None,
+        ),
+        (MinedPair(pair="de-en", matched=9, selected=9, estimated_precision=0.9), None, None),
+    ],
+)
+def test_what_is_said_of_mined_pairs(mined: MinedPair, note: str | None, nothing: str | None) -> None:
+    assert mined.note == note
+    assert nothing is None or mined.why_nothing == nothing
+
+
 def test_figures_of_a_round() -> None:
     mined = (
         MinedPair(pair="de-en", selected=30, estimated_precision=0.9, gold=GoldCheck(mined=20, correct=19, gold=50)),
