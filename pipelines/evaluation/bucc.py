@@ -30,7 +30,7 @@ from pipelines.evaluation.calibrated import (
 )
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
-from pipelines.evaluation.sources import EncodedTexts, VectorSource
+from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
@@ -214,7 +214,7 @@ class Bucc(Benchmark):
         if way != RESCORED:
             return retrieve(graph, way[0], Margin(way[1]))
         if not isinstance(source, EncodedTexts):
-            raise InputError("a pair classifier needs an encoder: vectors alone do not tell the words")
+            raise EncoderNeeded("a pair classifier needs an encoder: vectors alone do not tell the words")
         classifier = find_classifier(source.name, None if self.classifier == "beside" else self.classifier)
         if classifier is None:
             raise InputError(f"{source.name}: no pair classifier beside this encoder; make one with train-classifier")

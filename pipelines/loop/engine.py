@@ -17,10 +17,13 @@ from mining.errors import InputError
 from mining.locks import held_beside
 from mining.paths import resolve
 from pipelines.datasets.manifest import join, read_model
-from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
+from pipelines.loop.early_checks import check_benchmarks, check_plans, check_text
+from pipelines.loop.loop_settings import LoopSettings, RoundSettings, training_settings
 from pipelines.loop.pair_selection import Known
 from pipelines.loop.recorded_files import recorded_files
 from pipelines.loop.records import (
+    ROUND,
+    STATE,
     LoopState,
     RoundRecord,
     TrainingRecord,
@@ -70,23 +73,12 @@ def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: Lo
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
     exclude = evaluation_files(settings)
     inputs = recorded_files(settings, exclude)
-    _check_plans(settings)
+    check_plans(settings)
     base = settings.shared or str(out)
     require_reachable(runner, [base])
     with held_beside(out):
         state = begin_state(out, settings.model_dump(mode="json"), inputs)
         return _Loop(settings, out, base, runner, watch, exclude).run(state)
-
-
-def _check_plans(settings: LoopSettings) -> None:
-    """All mistakes of all rounds before any work."""
-    seed = [{"path": "seed.tsv"}]
-    training_settings(settings, {}, seed, settings.updates)
-    for of_round in settings.rounds:
-        more = [{"path": "negatives.tsv", "format": "nli"}] if settings.selection.hard_negatives else []
-        plan = training_settings(settings, of_round.change, seed + more, of_round.updates)
-        if more and not learns_from_triples(plan):
-            raise InputError("selection.hard_negatives are for objectives on triples; no objective of a round is one")
 
 
 @dataclass
@@ -116,11 +108,8 @@ class _Loop:
 
     def run(self, state: LoopState) -> LoopResult:
         settings = self._settings
-        self._watch.stage("seed", "draw the seed")
         evaluation = read_exclusions(self._exclude)
-        drawn = make_seed(settings.seed, settings.pairs, self._seed, evaluation, settings.random_seed)
-        if settings.classifier is not None:
-            require_enough(drawn)
+        drawn = self._begin(evaluation)
         known = Known(evaluation, {pair: seed_keys(self._seed, pair) for pair in settings.pairs})
         rounds: list[RoundRecord] = []
         best, stop = 0, None
@@ -136,6 +125,27 @@ class _Loop:
         self._export(best)
         control = self._control(rounds, drawn) if settings.control else None
         return LoopResult(state, rounds, control)
+
+    def _begin(self, evaluation: frozenset[int]) -> SeedRecord:
+        """Draw the seed and look for mistakes; a folder where nothing was trained is free again after one."""
+        try:
+            return self._checked_seed(evaluation)
+        except InputError:
+            if not round_folder(self._out, 0).exists():
+                shutil.rmtree(self._seed, ignore_errors=True)
+                (self._out / STATE).unlink()
+            raise
+
+    def _checked_seed(self, evaluation: frozenset[int]) -> SeedRecord:
+        settings, report = self._settings, self._reporter("seed")
+        report("draw the seed")
+        drawn = make_seed(settings.seed, settings.pairs, self._seed, evaluation, settings.random_seed)
+        if settings.classifier is not None:
+            require_enough(drawn)
+        if not (round_folder(self._out, 0) / ROUND).exists():
+            check_text(settings, self._base, report)
+            check_benchmarks(settings, self._seed / "probes", report)
+        return drawn
 
     def _judge(self, rounds: list[RoundRecord]) -> Verdict:
         settings = self._settings
@@ -218,7 +228,7 @@ class _Loop:
                 add_classifier(self._settings.classifier, folder / ENCODER, self._seed, drawn)
         with clock("evaluate"):
             scores = evaluate_round(self._settings, folder / ENCODER, folder, self._seed / "probes", report)
-        columns = column_scores(self._settings, scores)
+        columns = column_scores(self._settings.columns, scores)
         record = RoundRecord(
             round=number,
             parent=parent,
