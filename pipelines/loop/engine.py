@@ -72,8 +72,8 @@ class _Trained(NamedTuple):
 def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: LoopWatcher) -> LoopResult:
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
     exclude = evaluation_files(settings)
-    inputs = recorded_files(settings, exclude)
     check_plans(settings)
+    inputs = recorded_files(settings, exclude)
     base = settings.shared or str(out)
     require_reachable(runner, [base])
     with held_beside(out):
@@ -290,7 +290,8 @@ class _Loop:
         if done is not None:
             self._watch.finished(CONTROL, done, True)
             return done
-        start = {"encoder": str(round_folder(self._out, 0) / ENCODER), "weights": False}
+        subwords = {"encoder": str(round_folder(self._out, 0) / ENCODER), "weights": False}
+        start = self._settings.train.get("start") or subwords  # what round 0 had
         how = _Trained(updates, start, {})
         return self._train_and_evaluate(None, CONTROL, folder, drawn, how, None, _Clock())
 

@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from encoder.checkpoint import is_checkpoint
+from mining.errors import InputError
 from mining.paths import matching
 from pipelines.datasets.manifest import GOLD, SEED, Input, file_input
 from pipelines.evaluation.benchmark_files import COMPRESSIONS
 from pipelines.evaluation.bucc import Bucc, beside
-from pipelines.loop.loop_settings import PROBES, LoopSettings
+from pipelines.loop.loop_settings import PROBES, LoopSettings, training_settings
+from pipelines.loop.round_training import fingerprint_of
 from pipelines.loop.seed_bitext import seed_files
 
-EVALUATION, TUNING = "evaluation", "tuning"
+EVALUATION, TUNING, START = "evaluation", "tuning", "start"
 
 
 def recorded_files(settings: LoopSettings, evaluation: Sequence[str]) -> list[Input]:
-    """Seed, held-out and excluded files (`evaluation`), what benchmarks tune on, and gold."""
+    """Seed, held-out and excluded files (`evaluation`), what benchmarks tune on, gold, and what round 0 starts with."""
     seed = [path for file in seed_files(settings.seed) for path in file.paths]
     gold = [path for files in settings.gold for path in (files.source, files.target, files.gold)]
     by_role = {SEED: seed, EVALUATION: evaluation, TUNING: _tuning_files(settings), GOLD: gold}
-    return [file_input(path, role) for role, paths in by_role.items() for path in dict.fromkeys(paths)]
+    files = [file_input(path, role) for role, paths in by_role.items() for path in dict.fromkeys(paths)]
+    return [*files, *_start(settings)]
+
+
+def _start(settings: LoopSettings) -> list[Input]:
+    """The encoder that round 0 begins with, where there is one."""
+    start = training_settings(settings, {}, [{"path": "seed.tsv"}], settings.updates).start
+    if start is None:
+        return []
+    if not is_checkpoint(Path(start.encoder)):
+        raise InputError(f"train.start.encoder: {start.encoder} is not the folder of a trained encoder")
+    return [Input(role=START, name=start.encoder, fingerprint=fingerprint_of(Path(start.encoder)))]
 
 
 def _tuning_files(settings: LoopSettings) -> list[str]:
