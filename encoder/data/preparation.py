@@ -14,7 +14,7 @@ from itertools import chain, groupby, islice
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from mining.paths import resolve
 
 _BLOCK_SENTENCES = 20_000
 _STORE_VERSION = 2
+Row = TypeVar("Row")
 
 
 class Tokenizer(Protocol):
@@ -148,7 +149,7 @@ def text_blocks(
         )
         block = TextBlock(corpus, [], [])
         sentences = 0
-        for row in _sample(rows, most[corpus]) if corpus in most else rows:
+        for row in sampled(rows, most[corpus]) if corpus in most else rows:
             added = _add(block, row, languages)
             if not added:
                 counters["other languages"] += 1
@@ -172,10 +173,10 @@ def _good_rows(
             counters[row.reason] += 1
 
 
-def _sample(rows: Iterable[Group | Triple], most: int) -> list[Group | Triple]:
+def sampled(rows: Iterable[Row], most: int, seed: int = 0) -> list[Row]:
     """At most this many rows, each as likely as any other (reservoir sampling), in the order of the corpus."""
-    draw = random.Random(0)
-    kept: list[tuple[int, Group | Triple]] = []
+    draw = random.Random(seed)
+    kept: list[tuple[int, Row]] = []
     for number, row in enumerate(rows):
         if number < most:
             kept.append((number, row))

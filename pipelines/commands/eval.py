@@ -128,6 +128,8 @@ def benchmark_command(name: str) -> Callable[..., None]:
             write_json(json, report)
         if markdown is not None:
             write_markdown(markdown, report)
+        if report.mistake is not None:
+            raise report.mistake
 
     run.__doc__ = f"{ABOUT[name]}\n\n{inspect.cleandoc(model.__doc__ or '') if model else ''}"
     return with_settings(model, options, example="languages=[deu,fra]")(run)

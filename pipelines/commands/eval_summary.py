@@ -19,7 +19,7 @@ def show_report(console: Console, report: Report) -> None:
         for measured, difference in zip(line.measured[1:], line.differences[1:], strict=True):
             cells += [shown_headline(measured), shown_difference(difference)]
         lines.append(cells)
-    show_table(lines, console, "benchmarks, with 95% bootstrap intervals", texts=True)
+    show_table(lines, console, "benchmarks, with 95% bootstrap intervals", texts=True, keys=2)
     if len(report.results) == 1:
         _show_scores(console, report)
     for results in report.results:
@@ -38,7 +38,7 @@ def _say(console: Console, line: str) -> None:
 
 def _show_scores(console: Console, report: Report) -> None:
     lines = [["dataset", "metric", *report.encoders], *map(list, score_rows(report.results[0]))]
-    show_table(lines, console, "all scores", texts=True)
+    show_table(lines, console, "all scores", texts=True, keys=2)
 
 
 def _show_examples(console: Console, attachments: list[Attachment]) -> None:

@@ -68,5 +68,5 @@ class _Progress(RunStatus):
         before = " (before)" if again else ""
         self.console.print(f"{title} finished{before}: {mined}{scores}", highlight=False, soft_wrap=True)
         for pair in record.mined:
-            if pair.refused:
-                self.console.print(f"{title}, {pair.pair}: {pair.refused}", style="yellow", soft_wrap=True)
+            if pair.note:
+                self.console.print(f"{title}, {pair.pair}: {pair.note}", style="yellow", soft_wrap=True)

@@ -30,7 +30,7 @@ from pipelines.evaluation.calibrated import (
 )
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
 from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
-from pipelines.evaluation.sources import EncodedTexts, VectorSource
+from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
@@ -186,7 +186,7 @@ class Bucc(Benchmark):
         if self.split is not None:
             return None, read_comparable(data, pair, self.split)
         if self.train is not None:
-            elsewhere = DataFolder(_beside(data.root, self.train), f"{data.prefix}train/", data.digests)
+            elsewhere = DataFolder(beside(data.root, self.train), f"{data.prefix}train/", data.digests)
             split = next((s for s in ("training", "only") if has_split(elsewhere, pair, s)), None)
             if split is None:
                 raise InputError(f"{elsewhere.root}: no training corpora of {pair} with gold")
@@ -214,7 +214,7 @@ class Bucc(Benchmark):
         if way != RESCORED:
             return retrieve(graph, way[0], Margin(way[1]))
         if not isinstance(source, EncodedTexts):
-            raise InputError("a pair classifier needs an encoder: vectors alone do not tell the words")
+            raise EncoderNeeded("a pair classifier needs an encoder: vectors alone do not tell the words")
         classifier = find_classifier(source.name, None if self.classifier == "beside" else self.classifier)
         if classifier is None:
             raise InputError(f"{source.name}: no pair classifier beside this encoder; make one with train-classifier")
@@ -289,6 +289,6 @@ def _examples(test: Comparable, mined: Mined, threshold: float, count: int) -> A
     return Attachment(f"{test.pair}.not-in-gold", ("score", "source_id", "target_id", "source", "target"), rows)
 
 
-def _beside(root: Path, folder: str) -> Path:
+def beside(root: Path, folder: str) -> Path:
     """`folder` as the user wrote it: from here, or else from beside the test's folder."""
     return Path(folder) if Path(folder).is_dir() else root.parent / folder

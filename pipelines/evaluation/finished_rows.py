@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.samples import REPLICAS, ConfidenceInterval, interval_95
 
 SCORES = "scores.json"
+_NEAREST = 5  # names to offer for one that is not there
 
 
 class Column(Settings):
@@ -65,6 +67,14 @@ class Summary(NamedTuple):
         return None if self.replicas is None else interval_95(self.replicas)
 
 
+def no_such_score(column: Column, name: str, names: Sequence[str]) -> str:
+    """That a column's benchmark has no score of this name, and which of its names come near."""
+    near = ", ".join(map(repr, difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0.0)))
+    return (
+        f"column {column.title}: {column.benchmark} has no score {name!r}; the nearest of its {len(names):,} are {near}"
+    )
+
+
 def column_scores(
     columns: Sequence[ComparedColumn], benchmark: str, scores: Sequence[Score]
 ) -> dict[str, SampledScore]:
@@ -77,8 +87,7 @@ def column_scores(
         names = [column.score, *([column.minus] if column.minus else [])]
         for name in names:
             if name not in by_name:
-                means = [name for name in by_name if name.startswith("mean")] or list(by_name)
-                raise InputError(f"column {column.title}: {benchmark} has no score {name!r}; it has {means[:12]}")
+                raise InputError(no_such_score(column, name, list(by_name)))
         parts = [_figure(by_name[name]) for name in names]
         found[column.title] = parts[0] if len(parts) == 1 else _difference(*parts)
     return found

@@ -18,7 +18,7 @@ from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.samples import TestItems, mean_percent
-from pipelines.evaluation.sources import EncodedTexts, VectorSource
+from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 from pipelines.mine.rescoring import find_classifier, require_encoder
 
 METHODS = {"classifier": 0, "cosine": SCORES.index("cosine"), "margin": SCORES.index("margin")}
@@ -41,7 +41,7 @@ class NoiseInBitext(Benchmark):
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         if not isinstance(source, EncodedTexts):
-            raise InputError("the noise benchmark needs an encoder: vectors alone do not tell the words")
+            raise EncoderNeeded("the noise benchmark needs an encoder: vectors alone do not tell the words")
         texts = read_nway(data, self.files, (*self.languages, "en") if self.languages else ())
         if "en" not in texts or len(texts) < 2:
             raise InputError(f"{data.root}: no English file like {self.files!r} and another beside it")

@@ -14,7 +14,7 @@ from pipelines.evaluation.benchmark_files import DataFolder, Texts, plain
 from pipelines.evaluation.measures import average_precision, best_accuracy, cosines
 from pipelines.evaluation.pair_finetuning import FinetuneSettings, LabelledPairs, classify, finetune
 from pipelines.evaluation.samples import TestItems, mean_percent
-from pipelines.evaluation.sources import EncodedTexts, VectorSource
+from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 
 TUNED, SAME = "accuracy, threshold from dev", "accuracy, threshold from the same gold (flatters)"
 
@@ -64,7 +64,9 @@ class PawsX(Benchmark):
     def _finetuned(self, source: VectorSource, data: DataFolder) -> Outcome:
         model = source.encoder.model if isinstance(source, EncodedTexts) else None
         if not isinstance(model, Pretrained):
-            raise InputError(f"{source.name}: only an encoder from transformers can be fine-tuned; leave out finetune")
+            raise EncoderNeeded(
+                f"{source.name}: only an encoder from transformers can be fine-tuned; leave out finetune"
+            )
         settings = FinetuneSettings(self.learning_rate, self.batch, self.epochs, self.max_tokens)
         lang = self.train.split("/")[0]
         train, dev = _pairs(data, self.train), _pairs(data, self.dev.replace("{lang}", lang))

@@ -27,6 +27,7 @@ def write_json(path: Path, report: Report) -> None:
             _write_attachments(path, result, len(report.encoders) > 1)
     document = {
         "encoders": report.encoders,
+        "unfinished": None if report.mistake is None else str(report.mistake),
         "headlines": [_line_record(line) for line in report.lines],
         "results": [_record(result) for results in report.results for result in results],
     }
@@ -42,7 +43,8 @@ def write_markdown(path: Path, report: Report) -> None:
 
 
 def markdown(report: Report) -> str:
-    parts = ["# Benchmarks", "", *_headline_table(report), ""]
+    unfinished = [] if report.mistake is None else [f"Unfinished: {report.mistake}.", ""]
+    parts = ["# Benchmarks", "", *unfinished, *_headline_table(report), ""]
     for results in report.results:
         parts += [
             f"## {results[0].benchmark}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO
 
 import numpy as np
 import xxhash
@@ -21,6 +21,10 @@ VECTOR_ENDINGS = (".npy", ".arrow")
 _PIECE = 1 << 16  # sentences encoded at a time, which bounds memory
 _MOST_REMEMBERED = 200_000  # sentences whose vectors are looked for when another text has them, too
 Report = Callable[[str, int, int], None]  # text, sentences done, sentences in all
+
+
+class EncoderNeeded(InputError):
+    """The benchmark takes more of an encoder than its vectors."""
 
 
 class VectorSource(Protocol):
@@ -129,26 +133,37 @@ class VectorFolder:
         return path
 
 
-class TextWriter:
-    """Writes the texts of a benchmark where `VectorFolder` will look for their vectors; its own vectors are noise."""
+class Noise:
+    """Random vectors: what a benchmark reads and which scores it gives can be seen without any encoder."""
 
     name, fingerprint, truncation = "none", "none", "none"
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.written: dict[str, int] = {}
 
     def vectors(self, texts: Texts) -> np.ndarray:
         return np.concatenate([np.zeros((0, 4), np.float32), *self.passing(texts.name, [texts.lines], texts.lang)])
 
     def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
+        for lines in parts:
+            yield np.random.default_rng(0).normal(size=(len(lines), 4)).astype(np.float32)
+
+
+class TextWriter(Noise):
+    """Writes the texts of a benchmark where `VectorFolder` will look for their vectors."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written: dict[str, int] = {}
+
+    def passing(self, name: str, parts: Iterable[list[str]], lang: str | None) -> Iterator[np.ndarray]:
         self.written[name] = 0
         with atomic_text(str(self.folder / name)) as stream:
-            for lines in parts:
-                # A line feed inside a text would shift all that follow.
-                stream.writelines(" ".join(line.splitlines()) + "\n" for line in lines)
-                self.written[name] += len(lines)
-                yield np.random.default_rng(0).normal(size=(len(lines), 4)).astype(np.float32)
+            yield from super().passing(name, self._copied(name, parts, stream), lang)
+
+    def _copied(self, name: str, parts: Iterable[list[str]], stream: TextIO) -> Iterator[list[str]]:
+        for lines in parts:
+            # A line feed inside a text would shift all that follow.
+            stream.writelines(" ".join(line.splitlines()) + "\n" for line in lines)
+            self.written[name] += len(lines)
+            yield lines
 
 
 def load_source(

@@ -83,6 +83,7 @@ class Report:
     encoders: tuple[str, ...]
     results: tuple[tuple[BenchmarkResult, ...], ...]  # (benchmarks, encoders)
     lines: tuple[HeadlineScores, ...]
+    mistake: InputError | None = None  # what ended the suite early; the results are those before it
 
 
 Progress = Callable[[str, str], None]  # benchmark, encoder
@@ -91,23 +92,29 @@ Progress = Callable[[str, str], None]  # benchmark, encoder
 def run_suite(
     suite: Suite, sources: Sequence[VectorSource], root: Path, progress: Progress = lambda benchmark, encoder: None
 ) -> Report:
-    """Run every benchmark with every encoder; the first mistake in the data ends it."""
+    """Run every benchmark with every encoder; the first mistake in the data ends it, and what was found stays."""
     for benchmark in suite.benchmarks:
         if not (root / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {root / benchmark.data}")
     results: list[tuple[BenchmarkResult, ...]] = []
     lines: list[HeadlineScores] = []
-    for benchmark in suite.benchmarks:
-        row: list[BenchmarkResult] = []
-        for source in sources:
-            progress(benchmark.label, source.name)
-            row.append(evaluate(benchmark, source, root))
-        results.append(tuple(row))
-        lines += headline_lines(row)
-    for overall in suite.overall:
-        summed = [overall_score(overall, [row[n] for row in results]) for n in range(len(sources))]
-        lines.append(_line("overall", overall.title, summed))
-    return Report(tuple(source.name for source in sources), tuple(results), tuple(lines))
+    mistake: InputError | None = None
+    try:
+        for benchmark in suite.benchmarks:
+            row: list[BenchmarkResult] = []
+            for source in sources:
+                progress(benchmark.label, source.name)
+                row.append(evaluate(benchmark, source, root))
+            results.append(tuple(row))
+            lines += headline_lines(row)
+        for overall in suite.overall:
+            summed = [overall_score(overall, [row[n] for row in results]) for n in range(len(sources))]
+            lines.append(_line("overall", overall.title, summed))
+    except InputError as error:
+        if not results:
+            raise
+        mistake = error
+    return Report(tuple(source.name for source in sources), tuple(results), tuple(lines), mistake)
 
 
 def overall_score(overall: Overall, results: Sequence[BenchmarkResult]) -> Score:

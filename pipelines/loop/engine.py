@@ -16,10 +16,14 @@ from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.locks import held_beside
 from mining.paths import resolve
-from pipelines.datasets.manifest import SEED, file_input, join, read_model
-from pipelines.loop.loop_settings import LoopSettings, RoundSettings, learns_from_triples, training_settings
+from pipelines.datasets.manifest import join, read_model
+from pipelines.loop.early_checks import check_benchmarks, check_plans, check_text
+from pipelines.loop.loop_settings import LoopSettings, RoundSettings, training_settings
 from pipelines.loop.pair_selection import Known
+from pipelines.loop.recorded_files import recorded_files
 from pipelines.loop.records import (
+    ROUND,
+    STATE,
     LoopState,
     RoundRecord,
     TrainingRecord,
@@ -33,7 +37,7 @@ from pipelines.loop.round_classifier import add_classifier, require_enough
 from pipelines.loop.round_mining import Text, mine_round, prepare_text
 from pipelines.loop.round_scores import column_scores, deciding_score, evaluate_round, evaluation_files
 from pipelines.loop.round_training import ENCODER, TRAINING, copy_encoder, fingerprint_of, train_round
-from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_files, seed_keys, tokenized_seed, trained_path
+from pipelines.loop.seed_bitext import SeedRecord, make_seed, seed_keys, tokenized_seed, trained_path
 from pipelines.loop.stopping import Verdict, judge
 from pipelines.loop.training_pairs import TrainingPairs, write_training_pairs
 from pipelines.runners.runner import Runner, require_reachable
@@ -67,25 +71,14 @@ class _Trained(NamedTuple):
 
 def run_loop(settings: LoopSettings, out: Path, runner: Runner | None, watch: LoopWatcher) -> LoopResult:
     """Run or continue the loop in `out`; `best/` is the encoder of the best round."""
-    inputs = [file_input(path, SEED) for file in seed_files(settings.seed) for path in file.paths]
     exclude = evaluation_files(settings)
-    _check_plans(settings)
+    check_plans(settings)
+    inputs = recorded_files(settings, exclude)
     base = settings.shared or str(out)
     require_reachable(runner, [base])
     with held_beside(out):
         state = begin_state(out, settings.model_dump(mode="json"), inputs)
         return _Loop(settings, out, base, runner, watch, exclude).run(state)
-
-
-def _check_plans(settings: LoopSettings) -> None:
-    """All mistakes of all rounds before any work."""
-    seed = [{"path": "seed.tsv"}]
-    training_settings(settings, {}, seed, settings.updates)
-    for of_round in settings.rounds:
-        more = [{"path": "negatives.tsv", "format": "nli"}] if settings.selection.hard_negatives else []
-        plan = training_settings(settings, of_round.change, seed + more, of_round.updates)
-        if more and not learns_from_triples(plan):
-            raise InputError("selection.hard_negatives are for objectives on triples; no objective of a round is one")
 
 
 @dataclass
@@ -115,26 +108,44 @@ class _Loop:
 
     def run(self, state: LoopState) -> LoopResult:
         settings = self._settings
-        self._watch.stage("seed", "draw the seed")
         evaluation = read_exclusions(self._exclude)
-        drawn = make_seed(settings.seed, settings.pairs, self._seed, evaluation, settings.random_seed)
-        if settings.classifier is not None:
-            require_enough(drawn)
+        drawn = self._begin(evaluation)
         known = Known(evaluation, {pair: seed_keys(self._seed, pair) for pair in settings.pairs})
         rounds: list[RoundRecord] = []
         best, stop = 0, None
         while stop is None:
-            record = self._round(len(rounds), drawn, known)
-            if record is None:
-                stop = f"nothing was mined for round {len(rounds)}"
+            made = self._round(len(rounds), drawn, known)
+            if isinstance(made, str):
+                stop = f"nothing was mined for round {len(rounds)}: {made}"
             else:
-                rounds.append(record)
+                rounds.append(made)
                 best, stop = self._judge(rounds)
             state = state.model_copy(update={"finished": len(rounds), "best": best, "stopped": stop})
             write_state(self._out, state)
         self._export(best)
         control = self._control(rounds, drawn) if settings.control else None
         return LoopResult(state, rounds, control)
+
+    def _begin(self, evaluation: frozenset[int]) -> SeedRecord:
+        """Draw the seed and look for mistakes; a folder where nothing was trained is free again after one."""
+        try:
+            return self._checked_seed(evaluation)
+        except InputError:
+            if not round_folder(self._out, 0).exists():
+                shutil.rmtree(self._seed, ignore_errors=True)
+                (self._out / STATE).unlink()
+            raise
+
+    def _checked_seed(self, evaluation: frozenset[int]) -> SeedRecord:
+        settings, report = self._settings, self._reporter("seed")
+        report("draw the seed")
+        drawn = make_seed(settings.seed, settings.pairs, self._seed, evaluation, settings.random_seed)
+        if settings.classifier is not None:
+            require_enough(drawn)
+        if not (round_folder(self._out, 0) / ROUND).exists():
+            check_text(settings, self._base, report)
+            check_benchmarks(settings, self._seed / "probes", report)
+        return drawn
 
     def _judge(self, rounds: list[RoundRecord]) -> Verdict:
         settings = self._settings
@@ -145,8 +156,8 @@ class _Loop:
             least_gain=settings.least_gain,
         )
 
-    def _round(self, number: int, drawn: SeedRecord, known: Known) -> RoundRecord | None:
-        """The record of a round, made now unless it was before; None where there is nothing new to train on."""
+    def _round(self, number: int, drawn: SeedRecord, known: Known) -> RoundRecord | str:
+        """The record of a round, made now unless it was before; or why there is nothing new to train on."""
         folder, title = round_folder(self._out, number), f"round {number}"
         done = read_round(folder)
         if done is not None:
@@ -160,7 +171,7 @@ class _Loop:
         of_round = self._settings.round(number)
         found = self._mine(title, number, parent, known, of_round, clock)
         if not found.pairs:
-            return None
+            return found.why_nothing
         start = {"encoder": str(parent), "weights": of_round.start == "parent"}
         how = _Trained(of_round.updates, start, of_round.change, of_round.seed_weight, found)
         return self._train_and_evaluate(number, title, folder, drawn, how, fingerprint_of(parent), clock)
@@ -217,7 +228,7 @@ class _Loop:
                 add_classifier(self._settings.classifier, folder / ENCODER, self._seed, drawn)
         with clock("evaluate"):
             scores = evaluate_round(self._settings, folder / ENCODER, folder, self._seed / "probes", report)
-        columns = column_scores(self._settings, scores)
+        columns = column_scores(self._settings.columns, scores)
         record = RoundRecord(
             round=number,
             parent=parent,
@@ -279,7 +290,8 @@ class _Loop:
         if done is not None:
             self._watch.finished(CONTROL, done, True)
             return done
-        start = {"encoder": str(round_folder(self._out, 0) / ENCODER), "weights": False}
+        subwords = {"encoder": str(round_folder(self._out, 0) / ENCODER), "weights": False}
+        start = self._settings.train.get("start") or subwords  # what round 0 had
         how = _Trained(updates, start, {})
         return self._train_and_evaluate(None, CONTROL, folder, drawn, how, None, _Clock())
 

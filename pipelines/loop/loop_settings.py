@@ -26,7 +26,7 @@ from pipelines.prepare.readers import ReadSettings
 
 PROBES = "{probes}"  # in `seed_pairs` of a benchmark: the folder of the pairs that the loop keeps back
 # Sections of a training configuration that the loop itself fills in.
-_FILLED = ("data.corpora", "limits", "start", "random_seed")
+_FILLED = ("data.corpora", "limits", "random_seed")
 
 
 class SeedSettings(Settings):
@@ -106,7 +106,10 @@ class HeldOutColumn(Column):
 
 
 class LoopSettings(Settings):
-    """`train` is a training configuration without corpora and limits, which the loop fills in."""
+    """`train` is a training configuration without corpora and limits, which the loop fills in.
+
+    Its `start` is what round 0 and the control begin with.
+    """
 
     seed: SeedSettings
     text: dict[str, LoopTextSettings] = Field(min_length=2)
@@ -175,6 +178,8 @@ def training_settings(
     settings: LoopSettings, change: dict[str, Any], corpora: list[dict[str, Any]], updates: int, **more: Any
 ) -> TrainSettings:
     """The training configuration of a round; `more` are sections that the loop decides."""
+    if "start" in change:
+        raise InputError("change.start: a round begins with the one before it, by `start: parent` or `start: scratch`")
     tree = {**settings.train, **change}
     data = dict(tree.get("data") or {})
     if settings.pivots():

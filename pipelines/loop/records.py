@@ -59,7 +59,24 @@ class MinedPair(_Record):
     domain_distance: float | None = Field(None, description="0 when the probe pairs are of the domain of the text")
     hard_negatives: int = 0
     refused: str | None = Field(None, description="why nothing was mined: no threshold reaches the target")
+    doubt: str | None = Field(None, description="why no precision is claimed of the pairs that were mined")
     gold: GoldCheck | None = None
+
+    @property
+    def why_nothing(self) -> str:
+        """Why no pair was selected."""
+        if self.refused:
+            return self.refused
+        took = ", ".join(f"{reason} took {rows:,}" for reason, rows in self.dropped.items() if rows)
+        return f"none of {self.matched:,} matched pairs is left ({took})" if took else "no pair was matched"
+
+    @property
+    def note(self) -> str | None:
+        """What must be known of these pairs beside the figures."""
+        if self.refused or self.estimated_precision is not None or not self.selected:
+            return self.refused
+        why = f" ({self.doubt})" if self.doubt else ""
+        return f"no precision can be claimed{why}; {self.selected:,} pairs of unknown precision were trained on"
 
 
 class TrainingRecord(_Record):
@@ -114,7 +131,7 @@ class LoopState(_Record):
     """`state.json`."""
 
     configuration: dict[str, Any]
-    inputs: list[Input] = Field(description="the files of the seed bitext")
+    inputs: list[Input] = Field(description="the files of the seed, the held-out tests and gold")
     finished: int = Field(0, description="rounds that are finished")
     best: int | None = None
     stopped: str | None = Field(None, description="why the loop ended; None while it goes on")
@@ -164,15 +181,22 @@ def begin_state(out: Path, configuration: dict[str, Any], inputs: list[Input]) -
         write_state(out, state)
         return state
     changes = changed_values(_fixed(before.configuration), _fixed(configuration))
-    changes = changes or changed_inputs(before.inputs, inputs)
+    changes = changes or _changed_files(before.inputs, inputs)
     if changes:
         raise InputError(
             f"{out} holds a loop of another configuration ({'; '.join(changes[:5])}); "
-            "choose another folder, or go back to the old settings to continue it"
+            "choose another folder, or go back to the old settings and files to continue it"
         )
-    state = before.model_copy(update={"configuration": configuration})
+    state = before.model_copy(update={"configuration": configuration, "inputs": inputs})
     write_state(out, state)
     return state
+
+
+def _changed_files(before: list[Input], now: list[Input]) -> list[str]:
+    """By role, those that were recorded: an older loop has the seed alone, and takes the others as they are."""
+    roles = dict.fromkeys(given.role for given in before)
+    sides = [[[given for given in inputs if given.role == role] for inputs in (before, now)] for role in roles]
+    return [change for old, new in sides for change in changed_inputs(old, new)]
 
 
 def _fixed(configuration: dict[str, Any]) -> dict[str, Any]:

@@ -61,16 +61,7 @@ def prepare_text(
     languages = {}
     for lang in settings.languages:
         report(f"prepare {lang}")
-        of_language = settings.text[lang]
-        prepared = PrepareSettings(
-            inputs=of_language.inputs,
-            out=join(base, "text", lang),
-            read=of_language.reading(lang),
-            lang_filter=of_language.lang_filter,
-            encoder=subwords,
-            rows_per_shard=settings.mining.rows_per_shard,
-        )
-        languages[lang] = prepare(prepared, runner)
+        languages[lang] = prepare(text_settings(settings, base, lang, subwords), runner)
     probes = {}
     for pair in settings.pairs:
         path = str(probes_path(seed, pair))
@@ -79,6 +70,19 @@ def prepare_text(
         ]
         probes[pair] = PairProbes(*add_probes(path, *places))
     return Text(languages, probes, tokenizer)
+
+
+def text_settings(settings: LoopSettings, base: str, lang: str, subwords: str | None) -> PrepareSettings:
+    """How the text of a language is prepared."""
+    of_language = settings.text[lang]
+    return PrepareSettings(
+        inputs=of_language.inputs,
+        out=join(base, "text", lang),
+        read=of_language.reading(lang),
+        lang_filter=of_language.lang_filter,
+        encoder=subwords,
+        rows_per_shard=settings.mining.rows_per_shard,
+    )
 
 
 def mine_round(

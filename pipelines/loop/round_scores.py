@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mining.errors import InputError
@@ -11,6 +11,7 @@ from mining.files import atomic_text
 from mining.paths import matching
 from pipelines.evaluation.benchmark import Benchmark, evaluate
 from pipelines.evaluation.bucc import Bucc
+from pipelines.evaluation.finished_rows import Column, no_such_score
 from pipelines.evaluation.sources import load_source
 from pipelines.loop.loop_settings import PROBES, LoopSettings
 
@@ -45,29 +46,26 @@ def evaluate_round(
     scores: Scores = {}
     for benchmark in settings.benchmarks:
         report(f"evaluate {benchmark.label}")
-        result = evaluate(_with_probes(benchmark, probes), source, Path(settings.data))
+        result = evaluate(with_probes(benchmark, probes), source, Path(settings.data))
         scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
     with atomic_text(str(path)) as stream:
         json.dump(scores, stream, indent=1, ensure_ascii=False)
     return scores
 
 
-def _with_probes(benchmark: Benchmark, probes: Path) -> Benchmark:
+def with_probes(benchmark: Benchmark, probes: Path) -> Benchmark:
     if isinstance(benchmark, Bucc) and benchmark.seed_pairs and PROBES in benchmark.seed_pairs:
         return benchmark.model_copy(update={"seed_pairs": benchmark.seed_pairs.replace(PROBES, str(probes.resolve()))})
     return benchmark
 
 
-def column_scores(settings: LoopSettings, scores: Scores) -> dict[str, float]:
-    """The scores of the table by title; a column that names none of them is an error that lists them."""
+def column_scores(columns: Sequence[Column], scores: Scores) -> dict[str, float]:
+    """The scores of the table by title; a column that names none of them is an error with the nearest names."""
     found = {}
-    for column in settings.columns:
+    for column in columns:
         of_benchmark = scores[column.benchmark]
         if column.score not in of_benchmark:
-            means = [name for name in of_benchmark if name.startswith("mean")] or list(of_benchmark)
-            raise InputError(
-                f"column {column.title}: {column.benchmark} has no score {column.score!r}; it has {means[:12]}"
-            )
+            raise InputError(no_such_score(column, column.score, list(of_benchmark)))
         found[column.title] = of_benchmark[column.score]
     return found
 

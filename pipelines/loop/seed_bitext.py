@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from encoder.data.corpora import CorpusFile, DataSettings, find_files
 from encoder.data.exclusion import exclusion_key, is_excluded
 from encoder.data.parallel_readers import read_groups, with_tokens
 from encoder.data.parallel_rows import Group
+from encoder.data.preparation import sampled
 from mining.errors import InputError
 from mining.files import atomic_text, atomic_writer, iterate_lines
 from pipelines.datasets.manifest import read_model, write_model
@@ -123,14 +125,19 @@ def _read(
 ) -> dict[str, list[_Drawn]]:
     """All pairs of each language pair with the place that chance, and the weight of the corpus, give them."""
     found: dict[str, list[_Drawn]] = {pair: [] for pair in pairs}
-    for file in seed_files(settings):
-        weight = settings.corpora[file.corpus].weight
-        for group in read_groups(file):
-            if isinstance(group, Group):
-                for pair, texts in _pairs_of(group, pairs):
-                    if not is_excluded(texts, excluded):
-                        found[pair].append(_Drawn(_place(pair, texts, random_seed) / weight, texts))
+    for number, files in groupby(seed_files(settings), key=lambda file: file.corpus):
+        corpus = settings.corpora[number]
+        for group in _groups(files, corpus.most, random_seed):
+            for pair, texts in _pairs_of(group, pairs):
+                if not is_excluded(texts, excluded):
+                    found[pair].append(_Drawn(_place(pair, texts, random_seed) / corpus.weight, texts))
     return found
+
+
+def _groups(files: Iterable[CorpusFile], most: int | None, random_seed: int) -> Iterable[Group]:
+    """Those of one corpus, or `most` of them, drawn as `train` does."""
+    groups = (group for file in files for group in read_groups(file) if isinstance(group, Group))
+    return groups if most is None else sampled(groups, most, random_seed)
 
 
 def _pairs_of(group: Group, pairs: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:

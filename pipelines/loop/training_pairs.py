@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from encoder.data.parallel_readers import with_tokens
 from mining.files import atomic_writer
 from mining.pairs import SCHEMA, conform
-from pipelines.datasets.manifest import read_model, write_model
+from pipelines.datasets.manifest import Dataset, read_model, write_model
 from pipelines.datasets.sentences import PIECES, column_of
 from pipelines.loop.gold import check_gold
 from pipelines.loop.graph_negatives import NegativeLimits, hard_negatives, negative_path, write_triples
@@ -24,6 +24,7 @@ from pipelines.loop.records import MinedPair
 from pipelines.loop.round_mining import MinedCorpora, Text
 from pipelines.mine.edges import Direction
 from pipelines.mine.pair_stage import pair_batches
+from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.thresholding import PROBES
 
 RECORD = "mined.json"
@@ -38,6 +39,10 @@ class TrainingPairs(NamedTuple):
     @property
     def pairs(self) -> int:
         return sum(pair.selected for pair in self.mined)
+
+    @property
+    def why_nothing(self) -> str:
+        return "; ".join(f"{pair.pair}: {pair.why_nothing}" for pair in self.mined)
 
 
 class _Note(BaseModel):
@@ -141,5 +146,12 @@ def _describe(
         estimated_true_pairs=measures.get("true_pairs"),
         domain_distance=measures.get("domain_distance"),
         hard_negatives=negatives,
+        doubt=_doubt(mined.pairs),
         gold=check_gold([gold for gold in settings.gold if gold.pair == pair], selection.pairs),
     )
+
+
+def _doubt(pairs: Dataset) -> str | None:
+    """Why the mine claims no precision, where it does not."""
+    curve = ScoreCurve.read(pairs.url)
+    return curve.warning or None if curve is not None else None

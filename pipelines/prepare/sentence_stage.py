@@ -9,7 +9,7 @@ and any size of block. Where documents are kept, for alignment, there is no sear
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
 
@@ -348,16 +348,18 @@ def _complete(parts: list[Part], work: Work, repeats: RepeatCounts, shards: list
     counters = read + removed
     if counters.kept == 0:
         work.abandon()
-        raise InputError(_nothing_left(work, counters))
+        files = [given.name for given in work.request.inputs if given.role == TEXT]
+        raise InputError(nothing_left(files, counters))
     return work.complete(shards, counters).shards
 
 
-def _nothing_left(work: Work, counters: Counters) -> str:
-    files = ", ".join([given.name for given in work.request.inputs if given.role == TEXT][:3])
+def nothing_left(files: Sequence[str], counters: Counters) -> str:
+    """Why no sentence is left of the files."""
+    names = ", ".join(files[:3])
     if not counters.rows_in:
-        return f"there is no sentence in {files}; the files are empty"
+        return f"there is no sentence in {names}; the files are empty"
     took = ", ".join(f"{reason} took {rows}" for reason, rows in sorted(counters.dropped.items(), key=lambda x: -x[1]))
-    return f"no sentence of the {counters.rows_in} in {files} is left: {took}; check the language, format and column"
+    return f"no sentence of the {counters.rows_in} in {names} is left: {took}; check the language, format and column"
 
 
 def _count(name: str, value: int) -> None:

@@ -14,17 +14,23 @@ _LONGEST = 24  # what is longer is text, and may be wrapped
 
 
 def show_table(
-    lines: Sequence[Sequence[str]], console: Console, title: str | None = None, *, texts: bool = False, end: int = 0
+    lines: Sequence[Sequence[str]],
+    console: Console,
+    title: str | None = None,
+    *,
+    texts: bool = False,
+    keys: int = 1,
+    end: int = 0,
 ) -> None:
     """Header and rows. All columns but the first are figures, unless they are `texts`; `end` last rows are set apart.
 
-    Where the terminal is too narrow, several tables one below the other, each with the first column.
+    Where the terminal is too narrow, several tables one below the other, each with the first columns, the `keys`.
     """
     header, *rows = lines
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     needs = [max(map(_need, [_longest_word(name), *cells])) for name, cells in zip(header, columns, strict=True)]
     wishes = [max(map(cell_len, [name, *cells])) for name, cells in zip(header, columns, strict=True)]
-    for number, places in enumerate(_fitting(needs, console.width)):
+    for number, places in enumerate(_fitting(needs, console.width, keys)):
         table = Table(title=None if number else title, title_justify="left")
         widths = _widths([needs[place] for place in places], [wishes[place] for place in places], console.width)
         for place, width in zip(places, widths, strict=True):
@@ -46,13 +52,13 @@ def _need(cell: str) -> int:
     return cell_len(cell) if cell_len(cell) <= _LONGEST else min(longest, _LONGEST)
 
 
-def _fitting(needs: Sequence[int], width: int) -> list[list[int]]:
-    """The columns of each table; the first column is in all of them."""
-    tables: list[list[int]] = [[0]]
-    for column in range(1, len(needs)):
+def _fitting(needs: Sequence[int], width: int, keys: int) -> list[list[int]]:
+    """The columns of each table; the first `keys` are in all of them."""
+    tables: list[list[int]] = [list(range(keys))]
+    for column in range(keys, len(needs)):
         taken = 1 + sum(needs[place] + _FRAME for place in [*tables[-1], column])
-        if taken > width and len(tables[-1]) > 1:
-            tables.append([0])
+        if taken > width and len(tables[-1]) > keys:
+            tables.append(list(range(keys)))
         tables[-1].append(column)
     return tables
 

@@ -17,7 +17,7 @@ from pipelines.evaluation.bucc import SAME
 from pipelines.evaluation.result_tables import markdown, write_json
 from pipelines.evaluation.sts import Sts
 from pipelines.evaluation.suite import Report, Suite, run_suite
-from tests.conftest import Refusal
+from tests.conftest import Refusal, RunTwinlode
 from tests.pipelines.command_tree import subcommand
 from tests.pipelines.evaluation.test_bucc import corpora
 from tests.pipelines.evaluation.toys import LiteralVectors, literal, write
@@ -130,12 +130,31 @@ def test_a_missing_folder_is_found_before_anything_runs(root: Path) -> None:
     assert not ran
 
 
+def test_what_was_finished_before_a_mistake_is_shown_and_written(
+    root: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precomputed(root / "texts/tatoeba", root, 0.0)
+    entry = "{{benchmark: tatoeba, data: tatoeba, title: {}, languages: [{}]}}"
+    entries = [f"  - {entry.format(title, lang)}" for title, lang in (("good", "deu"), ("bad", "xxx"), ("last", "deu"))]
+    part = "{benchmark: last, score: mean of these 1 P@1}"
+    write(root, "suite.yaml", "benchmarks:", *entries, "overall:", f"  - {{title: Score, subtasks: [[{part}]]}}")
+    arguments = ["eval", "suite", "--config", root / "suite.yaml", "--data", root, "--encoder", root / "texts"]
+    assert twinlode(*arguments, "--json", root / "out.json", "--markdown", root / "out.md") == 2
+    said = capsys.readouterr()
+    assert "100.0 [100.0, 100.0]" in said.out
+    assert "there is no tatoeba.xxx-eng.xxx" in " ".join(said.err.split())
+    document = json.loads((root / "out.json").read_text())
+    assert [result["benchmark"] for result in document["results"]] == ["good"]
+    assert "there is no tatoeba.xxx-eng.xxx" in document["unfinished"]
+    assert "Unfinished: " in (root / "out.md").read_text()
+
+
 def precomputed(folder: Path, root: Path, noise: float) -> None:
     for code in ("deu", "eng"):
         name = f"tatoeba.deu-eng.{code}"
         rows = [[float(word) for word in line.split()] for line in (root / "tatoeba" / name).read_text().splitlines()]
         array = np.array(rows) + noise * np.random.default_rng(len(code + name)).normal(size=(len(rows), 6))
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / f"{name}.npy", array.astype(np.float32))
 
 

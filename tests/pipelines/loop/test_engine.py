@@ -1,6 +1,7 @@
 """A whole loop over made-up languages: what rounds leave, what is never trained on, and that nothing is done twice."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from encoder.tokens import Tokens
 from pipelines.datasets.manifest import open_dataset
 from pipelines.loop.records import RoundRecord, read_round, read_state
 from pipelines.prepare.pieces import load_text_encoder, pieces_tokenizer
-from tests.conftest import RunTwinlode
+from tests.conftest import Refusal, RunTwinlode
 from tests.pipelines.loop.corpora import one_pair, write_configuration, write_world
 
 OBJECTIVE = {"kind": "ems", "xtr": 0, "projection_dim": 0, "temperature": 0.1}
@@ -83,6 +84,45 @@ def test_a_loop(
 
     assert twinlode("loop", config, "--out", out, "--set", "rounds.0.precision=0.9") == 2
     assert "another configuration" in capsys.readouterr().err
+
+
+def test_why_nothing_was_mined_and_that_other_tests_are_refused(
+    tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = one_pair(write_world(tmp_path)) | {"updates": 30, "gold": []}
+    tree["rounds"][0]["precision"] = 0.99
+    german, english = tree["text"]["de"]["inputs"], tree["text"]["en"]["inputs"]
+    tree["text"]["de"]["inputs"], tree["text"]["en"]["inputs"] = english, german
+    config, out = write_configuration(tmp_path, tree), tmp_path / "out"
+    assert twinlode("loop", config, "--out", out) == 0
+    reason = "nothing was mined for round 1: de-en: no threshold reaches the precision 0.99: the estimate is at most"
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert reason in (out / "loop.md").read_text()
+
+    test = tmp_path / "test" / "de-en" / "de-en.gold"
+    test.write_text("".join(test.read_text().splitlines(keepends=True)[:9]))
+    assert twinlode("loop", config, "--out", out, "--set", "max_rounds=3") == 2
+    assert f"input {test} has changed" in " ".join(capsys.readouterr().err.split())
+
+
+def test_round_0_and_the_control_begin_with_a_given_encoder(
+    tmp_path: Path, refusal: Refusal, twinlode: RunTwinlode
+) -> None:
+    tree = one_pair(write_world(tmp_path)) | {"updates": 4, "max_rounds": 0, "gold": []}
+    assert twinlode("loop", write_configuration(tmp_path, tree), "--out", tmp_path / "first") == 0
+    encoder = tmp_path / "encoder"
+    shutil.copytree(tmp_path / "first" / "best", encoder)
+    tree["train"]["start"] = {"encoder": str(encoder)}
+    config, out = write_configuration(tmp_path, tree | {"updates": 1, "control": True}), tmp_path / "out"
+    assert twinlode("loop", config, "--out", out) == 0
+    for name in ("round-0", "control"):
+        record = read_round(out / name)
+        assert record is not None and record.training.start == str(encoder)
+        made, given = (load_checkpoint(folder).model.state_dict() for folder in (out / name / "encoder", encoder))
+        moved = [float((made[key] - given[key]).abs().max()) for key in given if given[key].is_floating_point()]
+        assert 0 < max(moved) < 0.1  # one update away, not a new encoder
+    (encoder / "fingerprint").write_text("another")
+    assert f"input {encoder} has changed" in " ".join(refusal("loop", config, "--out", out).split())
 
 
 def test_a_seed_too_small_for_a_classifier_is_refused_before_training(
@@ -170,6 +210,7 @@ def _check_training_data(folder: Path, out: Path, record: RoundRecord, leaked: l
         assert mined.gold is not None
         assert mined.gold.correct <= mined.gold.mined <= mined.selected
         assert mined.hard_negatives > 0
+        assert (mined.doubt is None) == (mined.estimated_precision is not None)
     german = record.mined[0]
     assert german.dropped["evaluation_file"] > 0
     assert leaked

@@ -40,6 +40,8 @@ def tree(tmp_path: Path) -> dict[str, Any]:
         ("columns.0.decides=false", "no column decides which round is best"),
         ("train.limits.minutes=3", "train.limits is for the loop to fill in"),
         ("train.data.corpora=[]", "train.data.corpora is for the loop to fill in"),
+        ("train.start.encoder=nowhere", "train.start.encoder: nowhere is not the folder of a trained encoder"),
+        ("rounds.0.change.start.encoder=x", "change.start: a round begins with the one before it"),
         ("train.model.kind=bags", "train: model"),
         ("rounds.0.change.objective.kind=emss", "train: objective"),
         ("selection.hard_negatives.below=1", "hard_negatives are for objectives on triples"),

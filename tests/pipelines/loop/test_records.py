@@ -56,6 +56,17 @@ def test_another_configuration_is_refused(
         begin_state(tmp_path, configuration, inputs)
 
 
+def test_files_of_each_role_are_compared_and_an_old_loop_takes_the_present_tests(tmp_path: Path) -> None:
+    tests = [Input(role="evaluation", name="test.de", fingerprint="t")]
+    begin_state(tmp_path, CONFIGURATION, INPUTS)  # as loops were recorded that knew the seed alone
+    assert begin_state(tmp_path, CONFIGURATION, [*INPUTS, *tests]).inputs == [*INPUTS, *tests]
+    cut = [Input(role="evaluation", name="test.de", fingerprint="u")]
+    with pytest.raises(InputError, match=r"input test\.de has changed"):
+        begin_state(tmp_path, CONFIGURATION, [*INPUTS, *cut])
+    with pytest.raises(InputError, match=r"input test\.de is gone"):
+        begin_state(tmp_path, CONFIGURATION, INPUTS)
+
+
 def test_more_rounds_may_be_asked_for(tmp_path: Path) -> None:
     state = begin_state(tmp_path, CONFIGURATION, INPUTS)
     write_state(tmp_path, state.model_copy(update={"finished": 2, "best": 1}))
@@ -74,6 +85,29 @@ def test_rounds_are_read_up_to_the_first_unfinished_one(tmp_path: Path) -> None:
     for number in (0, 1, 3):
         write_round(round_folder(tmp_path, number), record(number))
     assert [found.round for found in read_rounds(tmp_path)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("mined", "note", "nothing"),
+    [
+        (MinedPair(pair="de-en", refused="no threshold"), "no threshold", "no threshold"),
+        (MinedPair(pair="de-en"), None, "no pair was matched"),
+        (
+            MinedPair(pair="de-en", matched=1200, dropped={"below_threshold": 1199, "in_seed": 1, "x": 0}),
+            None,
+            "none of 1,200 matched pairs is left (below_threshold took 1,199, in_seed took 1)",
+        ),
+        (
+            MinedPair(pair="de-en", matched=9, selected=9, doubt="other domain"),
+            "no precision can be claimed (other domain); 9 pairs of unknown precision were trained on",
+            None,
+        ),
+        (MinedPair(pair="de-en", matched=9, selected=9, estimated_precision=0.9), None, None),
+    ],
+)
+def test_what_is_said_of_mined_pairs(mined: MinedPair, note: str | None, nothing: str | None) -> None:
+    assert mined.note == note
+    assert nothing is None or mined.why_nothing == nothing
 
 
 def test_figures_of_a_round() -> None:

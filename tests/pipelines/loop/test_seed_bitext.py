@@ -61,6 +61,16 @@ def test_weights_say_how_often(settings: SeedSettings, tmp_path: Path) -> None:
     assert probes[0] == ["alle drei", "all three"]  # first of all that were drawn
 
 
+def test_most_of_a_corpus_is_drawn(settings: SeedSettings, tmp_path: Path) -> None:
+    corpora = (CorpusSettings(path=str(tmp_path / "en-de.tsv"), most=100), *settings.corpora[1:])
+    limited = settings.model_copy(update={"corpora": corpora, "pairs": None})
+    for name, seed in (("one", 0), ("two", 1)):
+        drawn = make_seed(limited, ["de-en"], tmp_path / name, frozenset(), seed)
+        assert 99 - 80 <= drawn.pairs["de-en"] <= 101 - 80  # a sentence that is there twice may be drawn twice
+    keys = [seed_keys(tmp_path / name, "de-en") for name in ("one", "two")]
+    assert keys[0] != keys[1]
+
+
 def test_too_little_seed(settings: SeedSettings, tmp_path: Path) -> None:
     greedy = settings.model_copy(update={"probes": 250})
     with pytest.raises(InputError, match="fr-en: the seed has 201 pairs, but 250 of them are to be probes"):

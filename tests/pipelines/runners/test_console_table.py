@@ -1,6 +1,7 @@
 """Tables in a narrow terminal: heads and figures whole, whatever the width."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,7 +17,7 @@ ROUND = [["", "mined", "right", "precision"], ["en-de", "12,345 → 13,456", "11
 TEXTS = [["id", "text"], ["1", "word " * 40], ["2", "x" * 100]]
 
 
-def shown(lines: list[list[str]], width: int, **how: bool) -> str:
+def shown(lines: list[list[str]], width: int, **how: Any) -> str:
     console = Console(file=StringIO(), width=width)
     show_table(lines, console, "title", **how)
     return console.file.getvalue()  # type: ignore[attr-defined]
@@ -38,6 +39,13 @@ def test_as_many_tables_as_it_takes_each_with_its_first_column() -> None:
     assert shown(LOOP, 200).count("1 (best)") == 1
     assert shown(LOOP, 80).count("1 (best)") == 2
     assert shown(LOOP, 80).count("title") == 1
+
+
+def test_all_keys_are_in_each_of_the_tables() -> None:
+    lines = [["benchmark", "score", "one", "two", "three"], ["bucc", "P@1", *(letter * 24 for letter in "xyz")]]
+    output = shown(lines, 80, texts=True, keys=2)
+    assert [output.count(text) for text in ("benchmark", "score", "bucc", "P@1")] == [2] * 4
+    assert [output.count(letter * 24) for letter in "xyz"] == [1] * 3
 
 
 def test_long_texts_are_wrapped_and_markup_is_text() -> None:
