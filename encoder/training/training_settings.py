@@ -18,6 +18,8 @@ from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
 from encoder.training.teacher import TeacherSettings
 
+DEFAULT_ENCODER = "default"  # the encoder of the package, as `start.encoder`
+
 
 class ParameterGroup(Settings):
     """Parameters with a learning rate of their own, such as new layers on a trained encoder; the schedule is shared."""
@@ -100,7 +102,10 @@ class StartSettings(Settings):
     A transformer may begin with a bag of the same dim: with `norm: pre` and `zero_init: true` it starts as that bag.
     """
 
-    encoder: str = Field(description="Folder of an encoder with the same `text` and `model` settings, or of a bag.")
+    encoder: str = Field(
+        description="Folder of an encoder, or `default` for that of the package; leave out `text` and `model`, which "
+        "are its own, unless a transformer begins with a bag."
+    )
     weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
     scale: float = Field(
         1.0, gt=0, description="Of a bag: times this, for objectives on dot products; its cosines stay the same."
