@@ -144,7 +144,8 @@ def _run(
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)
     examples = sum(task.sampler.total for task in job.tasks)
-    return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, job.validation)
+    kept = sum(task.sampler.kept() for task in job.tasks) if distributed.rank() == 0 else 0
+    return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, kept, job.validation)
 
 
 def _alone(out: Path) -> AbstractContextManager[None]:

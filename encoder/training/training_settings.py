@@ -55,7 +55,11 @@ class ScheduleSettings(Settings):
 class EvaluationSettings(Settings):
     """Held-out pairs by which training is watched and the best checkpoint chosen, or `sts` where pairs must not."""
 
-    pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
+    pairs: int = Field(
+        2000,
+        ge=0,
+        description="Held-out pairs for retrieval P@1, spread over all language pairs; at most 5% of each.",
+    )
     share: float = Field(
         0.0,
         ge=0,
