@@ -170,6 +170,7 @@ def _write_modules(folder: Path, path: str, kind: str) -> None:
 
 def import_encoder(source: str, out: str | Path, *, settings: PretrainedSettings | None = None) -> Imported:
     """Make a checkpoint of a sentence-transformers or Hugging Face folder or hub id, or of our own export."""
+    _refuse_existing(Path(out))
     inner = Path(source) / _INNER
     if is_checkpoint(source):
         raise InputError(f"{source} is a twinlode checkpoint already; use it as it is")
@@ -187,8 +188,12 @@ def import_encoder(source: str, out: str | Path, *, settings: PretrainedSettings
 
 def _write_folder(out: Path, write: Callable[[Path], Any]) -> None:
     """Fill a temporary sibling, then give it its name; what stands there already is never overwritten."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} exists already; choose a new folder")
+    _refuse_existing(out)
     with atomic_path(out) as temporary:
         temporary.mkdir()
         write(temporary)
+
+
+def _refuse_existing(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} exists already; choose a new folder")

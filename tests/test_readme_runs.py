@@ -19,7 +19,8 @@ FOREWORD = "twinlode demo --text "  # fetches packages; the stand-ins are what i
 # Settings by which a configuration of a page fits the stand-ins and is quick; all else is as it stands.
 QUICKER = {
     "classifier.yaml": ["trees=10"],
-    "domain.yaml": ["subword.vocabulary=90", "limits.epochs=4", "batch.pairs=128"],
+    "domain.yaml": ["limits.epochs=1"],
+    "scratch.yaml": ["subword.vocabulary=90", "limits.epochs=4", "batch.pairs=128"],
     "loop.yaml": [
         "train.subword.vocabulary=75",
         "updates=40",

@@ -10,7 +10,7 @@ import numpy as np
 from encoder.data.permutation import permute
 from encoder.data.store import PairSource, Store
 
-_MOST = 0.05  # of a source, at most
+MOST_HELD_OUT = 0.05  # of a source, at most
 _PARTS = 10_000  # the share of sentences to hold out is rounded to one of this many
 _NONE = np.zeros((0, 3), np.int64)
 
@@ -43,7 +43,7 @@ def hold_out(store: Store, wanted: int, share: float = 0.0) -> HeldOut:
         limits = [len(pairs) for pairs in apart]
     else:
         apart = [source.pairs for source in store.sources]
-        limits = [int(len(pairs) * _MOST) for pairs in apart]
+        limits = [int(len(pairs) * MOST_HELD_OUT) for pairs in apart]
     counts = shares(limits, wanted)
     parts = [
         pairs[permute(np.arange(count), len(pairs), number)]

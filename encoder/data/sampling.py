@@ -98,6 +98,15 @@ class Sampler:
         pool = min(_LEXICAL_POOL if settings.hard_negatives else _POOL, self.total)
         self._pool = self._most * max(1, pool // self._most)
 
+    def kept(self) -> int:
+        """How many examples are trained on: those that repeat nothing that is held out."""
+        parts = (
+            source.rows[first : first + _POOL]
+            for source in self.examples.sources
+            for first in range(0, len(source.rows), _POOL)
+        )
+        return self.total - sum(int(self.examples.repeats(rows, self._held_out).sum()) for rows in parts)
+
     def start(self) -> SamplerState:
         return SamplerState(0, 0, (0,) * len(self.examples.sources))
 

@@ -16,9 +16,7 @@ from torch import Tensor, nn
 from encoder import distributed
 from encoder.checkpoint import (
     SUBWORD,
-    Checkpoint,
     file_hash,
-    load_checkpoint,
     save_checkpoint,
 )
 from encoder.data.examples import build_examples, pair_batch
@@ -27,21 +25,14 @@ from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
 from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
-from encoder.models import (
-    Bag,
-    BagSettings,
-    Pretrained,
-    PretrainedSettings,
-    Transformer,
-    TransformerSettings,
-    build_model,
-)
+from encoder.models import BagSettings, Pretrained, PretrainedSettings, build_model
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.objectives.distillation import Distillation
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import tokenizer_fingerprint
+from encoder.training.start import begin_with, flatten, read_start, start_folder, with_settings_of
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
 from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTask
@@ -86,7 +77,7 @@ def prepare_data(
         path = prepare_subword(settings.data, settings.text, settings.subword, cache, exclude=exclude, strict=strict)
         name = path.name
     else:
-        path = Path(settings.start.encoder) / SUBWORD
+        path = start_folder(settings.start) / SUBWORD
         name = file_hash(path)
     make = partial(load_tokenizer, settings.text, path)
     recipe = TokenizerRecipe(make, tokenizer_fingerprint(name, settings.text), workers=os.cpu_count() or 1)
@@ -128,11 +119,13 @@ def _run(
     out.mkdir(parents=True, exist_ok=True)
     state_path = out / STATE_FILE
     saved = read_facts(state_path) if state_path.exists() else None
+    start = read_start(settings)
+    if start is not None:
+        settings = with_settings_of(start, settings)
     if saved is not None:
         _refuse_other_settings(saved["settings"], settings, out)
     if distributed.rank() == 0:
         restore_folder(out / BEST)
-    start = _read_start(settings)
     torch.manual_seed(settings.random_seed)
     pretrained = isinstance(settings.model, PretrainedSettings)
     model = build_model(settings.model, 0) if pretrained else None
@@ -142,7 +135,7 @@ def _run(
         _refuse_other_data(saved.get("data"), data.store, out)
     model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
     if start is not None and settings.start is not None and settings.start.weights:
-        _begin_with(model, start.model, settings.start.scale)
+        begin_with(model, start.model, settings.start.scale)
     objectives = _objectives(settings, model, data)
     held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
@@ -151,7 +144,8 @@ def _run(
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)
     examples = sum(task.sampler.total for task in job.tasks)
-    return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, job.validation)
+    kept = sum(task.sampler.kept() for task in job.tasks) if distributed.rank() == 0 else 0
+    return Trained(result, out / BEST, data.store, len(held_out.pairs), examples, kept, job.validation)
 
 
 def _alone(out: Path) -> AbstractContextManager[None]:
@@ -233,41 +227,9 @@ def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> li
     return build_objectives(settings.objective, facts)
 
 
-def _read_start(settings: TrainSettings) -> Checkpoint | None:
-    """The encoder that training begins with; one that is made otherwise is refused."""
-    if settings.start is None:
-        return None
-    trusted = isinstance(settings.model, PretrainedSettings) and settings.model.trust_remote_code
-    start = load_checkpoint(settings.start.encoder, trust_remote_code=trusted)
-    text = None if isinstance(settings.model, PretrainedSettings) else settings.text
-    if not settings.start.weights and start.settings.text is not None:
-        return start  # its subwords, which cut any text
-    same: list[tuple[str, object, object]] = [("text", start.settings.text, text)]
-    if not _grows(settings.model, start.settings.model):
-        same.append(("model", start.settings.model, settings.model))
-    for name, theirs, ours in same:
-        if theirs != ours:
-            raise InputError(f"{settings.start.encoder} has other `{name}` settings ({theirs}) than this run ({ours})")
-    return start
-
-
-def _grows(ours: object, theirs: object) -> bool:
-    """A transformer takes over the embeddings of a bag."""
-    return isinstance(ours, TransformerSettings) and isinstance(theirs, BagSettings)
-
-
-def _begin_with(model: nn.Module, trained: nn.Module, scale: float) -> None:
-    if isinstance(model, Transformer) and isinstance(trained, Bag):
-        model.grow_from(trained, scale)
-    elif scale != 1:
-        raise InputError("start.scale is for a transformer that grows from a bag; leave it out")
-    else:
-        model.load_state_dict(trained.state_dict())
-
-
 def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:
     known = validate_settings(TrainSettings, saved, str(out / STATE_FILE))  # with defaults for what is new since then
-    before, now = _flatten(known.model_dump(mode="json")), _flatten(settings.model_dump(mode="json"))
+    before, now = flatten(known.model_dump(mode="json")), flatten(settings.model_dump(mode="json"))
     changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     changed = [key for key in changed if not key.startswith(_FREE_TO_CHANGE)]
     if changed:
@@ -285,13 +247,3 @@ def _refuse_other_data(name: str | None, store: Store, out: Path) -> None:
             f"{out} holds a run on other data: a corpus, --exclude or --strict has changed since; train into another "
             "folder, or delete this one"
         )
-
-
-def _flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(tree, dict | list):
-        return {prefix: tree}
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
-    flat: dict[str, Any] = {}
-    for key, value in items:
-        flat |= _flatten(value, f"{prefix}.{key}" if prefix else str(key))
-    return flat

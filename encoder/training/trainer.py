@@ -18,6 +18,7 @@ from encoder.data.sampling import Sampler, SamplerState
 from encoder.data.store import Store
 from encoder.objectives.objective import Objective
 from encoder.training.cache import Encode, backward
+from encoder.training.course import Course
 from encoder.training.lazy_adam import clip_gradients
 from encoder.training.optimizers import make_optimizer, set_learning_rates
 from encoder.training.schedule import Position, learning_rate_factor, progress
@@ -45,7 +46,8 @@ class StepReport(NamedTuple):
 
 class TrainingResult(NamedTuple):
     position: Position
-    best: float | None  # of the validation
+    start: float | None  # of the validation, for the encoder that training began with
+    best: float | None
     best_step: int
     skipped: int  # updates left out because their gradient was not finite
     stopped_early: bool
@@ -58,7 +60,8 @@ class Trained(NamedTuple):
     folder: Path  # the checkpoint
     store: Store
     held_out: int
-    examples: int  # in one epoch
+    examples: int  # in one epoch as limits count it: with those that are held out
+    trained_on: int  # without these
     validation: Validation | None  # what the checkpoint is the best by
 
 
@@ -106,13 +109,18 @@ class Trainer:
         self._scaler = torch.amp.GradScaler(job.device.type, enabled=self._dtype == torch.float16)
         self._position = Position(0, 0, 0.0)
         self._sampler_states = [task.sampler.start() for task in job.tasks]
+        self._start: float | None = None
         self._best: float | None = None
+        self._last: float | None = None
         self._looked_at = 0  # tenth of the run in which objectives were last asked for warnings
-        self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
+        self._first_step = self._best_step = self._stale = self._skipped = self._bad_in_a_row = 0
 
     def run(self) -> TrainingResult:
         if self._job.state_path.exists():
             self._resume()
+        elif self._settings.start is not None and self._settings.start.weights and self._job.validation is not None:
+            self._start = self._measure(self._job.validation)
+            self._observer.evaluated(self._position, self._job.validation.name, self._start, self._start)
         started = self._now() - self._position.seconds
         done = self._done()
         saved_at = self._position.step
@@ -133,7 +141,8 @@ class Trainer:
                     saved_at = self._position.step
         if saved_at != self._position.step:
             self._save()
-        return TrainingResult(self._position, self._best, self._best_step, self._skipped, done < 1)
+        self._warn_of_the_course()
+        return TrainingResult(self._position, self._start, self._best, self._best_step, self._skipped, done < 1)
 
     def _source(self, task: TrainingTask, state: SamplerState) -> Iterator[TrainingBatch]:
         settings = self._settings
@@ -242,8 +251,8 @@ class Trainer:
     def _evaluate(self) -> None:
         validation = self._job.validation
         assert validation is not None
-        value = validation.measure(self._job.model) if distributed.rank() == 0 else 0.0
-        value = distributed.same_number(value, self._job.device)
+        self._last = value = self._measure(validation)
+        self._first_step = self._first_step or self._position.step
         if self._best is None or value > self._best:
             self._best, self._best_step, self._stale = value, self._position.step, 0
             if distributed.rank() == 0:
@@ -251,6 +260,17 @@ class Trainer:
         else:
             self._stale += 1
         self._observer.evaluated(self._position, validation.name, value, self._best)
+
+    def _measure(self, validation: Validation) -> float:
+        value = validation.measure(self._job.model) if distributed.rank() == 0 else 0.0
+        return distributed.same_number(value, self._job.device)
+
+    def _warn_of_the_course(self) -> None:
+        if self._job.validation is None or self._best is None or self._last is None:
+            return
+        course = Course(self._start, self._first_step, self._best, self._best_step, self._last)
+        for message in course.warnings(self._job.validation.title):
+            self._observer.warned(message)
 
     def _out_of_patience(self) -> bool:
         patience = self._settings.evaluation.patience
@@ -266,6 +286,9 @@ class Trainer:
         return {
             "position": self._position,
             "samplers": self._sampler_states,
+            "start": self._start,
+            "first_step": self._first_step,
+            "last": self._last,
             "best": self._best,
             "best_step": self._best_step,
             "stale": self._stale,
@@ -280,6 +303,8 @@ class Trainer:
         load_state(self._job.state_path, self._modules, self._optimizer)
         self._position = Position(*facts["position"])
         self._sampler_states = [SamplerState(pool, used, tuple(drawn)) for pool, used, drawn in facts["samplers"]]
+        self._start, self._last = facts.get("start"), facts.get("last")  # which a run of an earlier version lacks
+        self._first_step = facts.get("first_step", 0)
         self._best, self._best_step = facts["best"], facts["best_step"]
         self._stale, self._skipped = facts["stale"], facts["skipped"]
         self._scaler.load_state_dict(facts["scaler"])

@@ -18,6 +18,8 @@ from encoder.subword import SubwordSettings
 from encoder.text import TextSettings
 from encoder.training.teacher import TeacherSettings
 
+DEFAULT_ENCODER = "default"  # the encoder of the package, as `start.encoder`
+
 
 class ParameterGroup(Settings):
     """Parameters with a learning rate of their own, such as new layers on a trained encoder; the schedule is shared."""
@@ -53,7 +55,11 @@ class ScheduleSettings(Settings):
 class EvaluationSettings(Settings):
     """Held-out pairs by which training is watched and the best checkpoint chosen, or `sts` where pairs must not."""
 
-    pairs: int = Field(2000, ge=0, description="Held-out pairs for retrieval P@1, spread over all language pairs.")
+    pairs: int = Field(
+        2000,
+        ge=0,
+        description="Held-out pairs for retrieval P@1, spread over all language pairs; at most 5% of each.",
+    )
     share: float = Field(
         0.0,
         ge=0,
@@ -100,7 +106,10 @@ class StartSettings(Settings):
     A transformer may begin with a bag of the same dim: with `norm: pre` and `zero_init: true` it starts as that bag.
     """
 
-    encoder: str = Field(description="Folder of an encoder with the same `text` and `model` settings, or of a bag.")
+    encoder: str = Field(
+        description="Folder of an encoder, or `default` for that of the package; leave out `text` and `model`, which "
+        "are its own, unless a transformer begins with a bag."
+    )
     weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
     scale: float = Field(
         1.0, gt=0, description="Of a bag: times this, for objectives on dot products; its cosines stay the same."

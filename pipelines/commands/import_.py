@@ -17,7 +17,7 @@ class PoolingChoice(StrEnum):
 
 def command(
     source: Annotated[str, typer.Argument(help="A sentence-transformers or Hugging Face folder, or a hub id.")],
-    out: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
+    out: Annotated[Path, typer.Option(help="The checkpoint folder to write, a new one.")],
     pooling: Annotated[
         PoolingChoice, typer.Option(help="Sentence vector; folder = as it says.")
     ] = PoolingChoice.folder,

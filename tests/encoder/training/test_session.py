@@ -304,18 +304,3 @@ def test_a_transformer_grows_from_a_bag(corpus: Path, tmp_path: Path) -> None:
     transformer, _ = run(corpus, tmp_path / "grown", start={"encoder": str(bag.folder)}, model=grown, **still)
     vectors = [Encoder.load(trained.folder).encode(["the cat sees bread"], "en") for trained in (bag, transformer)]
     assert np.allclose(*vectors, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model": {"kind": "bag", "dim": 16}}, "has other `model` settings"),
-        ({"text": {"normalize": {"lowercase": False}}}, "has other `text` settings"),
-    ],
-)
-def test_an_encoder_of_other_settings_is_no_start(
-    corpus: Path, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    first, _ = run(corpus, tmp_path / "first", limits={"steps": 1})
-    with pytest.raises(InputError, match=message):
-        run(corpus, tmp_path / "second", start={"encoder": str(first.folder)}, **changes)

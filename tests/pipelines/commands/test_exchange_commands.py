@@ -10,7 +10,7 @@ from encoder import Encoder
 from encoder.models import BagSettings, TransformerSettings
 from encoder.text import TextSettings
 from pipelines.cli import app
-from tests.encoder.fixtures import write_checkpoint
+from tests.encoder.fixtures import write_checkpoint, write_tiny_xlm_roberta
 
 
 def test_export_then_import(tmp_path: Path) -> None:
@@ -21,7 +21,11 @@ def test_export_then_import(tmp_path: Path) -> None:
     assert exported.exit_code == 0 and "bert" in exported.output and "AutoModel" in exported.output
     imported = CliRunner().invoke(app, ["import", out, "--out", back])
     assert imported.exit_code == 0 and "32" in imported.output
-    assert (tmp_path / "back" / "fingerprint").exists()
+    fingerprint = (tmp_path / "back" / "fingerprint").read_text()
+    other = write_tiny_xlm_roberta(tmp_path / "other")
+    refused = CliRunner().invoke(app, ["import", str(other), "--out", back])
+    assert refused.exit_code != 0 and "exists already; choose a new folder" in str(refused.exception)
+    assert (tmp_path / "back" / "fingerprint").read_text() == fingerprint
 
 
 def test_export_says_how_a_language_is_given(tmp_path: Path) -> None:
