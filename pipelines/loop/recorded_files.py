@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from encoder.checkpoint import is_checkpoint
+from encoder.training.start import start_folder
 from mining.errors import InputError
 from mining.paths import matching
 from pipelines.datasets.manifest import GOLD, SEED, Input, file_input
@@ -32,9 +33,10 @@ def _start(settings: LoopSettings) -> list[Input]:
     start = training_settings(settings, {}, [{"path": "seed.tsv"}], settings.updates).start
     if start is None:
         return []
-    if not is_checkpoint(Path(start.encoder)):
+    folder = start_folder(start)
+    if not is_checkpoint(folder):
         raise InputError(f"train.start.encoder: {start.encoder} is not the folder of a trained encoder")
-    return [Input(role=START, name=start.encoder, fingerprint=fingerprint_of(Path(start.encoder)))]
+    return [Input(role=START, name=start.encoder, fingerprint=fingerprint_of(folder))]
 
 
 def _tuning_files(settings: LoopSettings) -> list[str]:
