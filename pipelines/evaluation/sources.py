@@ -133,7 +133,7 @@ class VectorFolder:
         return path
 
 
-class Noise:
+class RandomVectors:
     """Random vectors: what a benchmark reads and which scores it gives can be seen without any encoder."""
 
     name, fingerprint, truncation = "none", "none", "none"
@@ -146,7 +146,7 @@ class Noise:
             yield np.random.default_rng(0).normal(size=(len(lines), 4)).astype(np.float32)
 
 
-class TextWriter(Noise):
+class TextWriter(RandomVectors):
     """Writes the texts of a benchmark where `VectorFolder` will look for their vectors."""
 
     def __init__(self, folder: Path) -> None:

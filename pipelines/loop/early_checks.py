@@ -11,7 +11,7 @@ from mining.paths import expand
 from pipelines.datasets.manifest import Counters
 from pipelines.evaluation.benchmark import Benchmark, evaluate
 from pipelines.evaluation.bucc import PROMISED, Bucc
-from pipelines.evaluation.sources import EncoderNeeded, Noise
+from pipelines.evaluation.sources import EncoderNeeded, RandomVectors
 from pipelines.loop.loop_settings import LoopSettings, learns_from_triples, training_settings
 from pipelines.loop.round_mining import text_settings
 from pipelines.loop.round_scores import Scores, column_scores, with_probes
@@ -68,7 +68,7 @@ def check_benchmarks(settings: LoopSettings, probes: Path, report: Report) -> No
     for benchmark in settings.benchmarks:
         report(f"check {benchmark.label}")
         try:
-            result = evaluate(with_probes(benchmark, probes), Noise(), Path(settings.data))
+            result = evaluate(with_probes(benchmark, probes), RandomVectors(), Path(settings.data))
         except EncoderNeeded:
             continue  # its names are not known yet
         scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
