@@ -179,13 +179,10 @@ def _graph(
 
 
 def exact_seconds(sides: tuple[float, float], found: Calibrated) -> float:
-    """Of one core: so much a comparison and so much a row, by two graphs of which one has more columns a row."""
-    runs = [(run.rows / 2, run.stages["graph"].seconds) for run in (found.small, found.wide)]
-    (few, first), (many, second) = runs
-    wider = many**2 - few * many  # nothing where the text is too short for two sizes
-    of_comparison = max(second - first * many / few, 0.0) / wider if wider > 0 else 0.0
-    of_row = max(first - of_comparison * few**2, 0.0) / (2 * few)
-    return of_comparison * sides[0] * sides[1] + of_row * sum(sides)
+    """Of one core: so much a comparison, and what the small graph took besides for each of its rows."""
+    rows, taken = found.small.rows / 2, found.small.stages["graph"].seconds
+    of_row = max(taken - rows**2 / found.kernels.exact, 0.0) / (2 * rows)
+    return sides[0] * sides[1] / found.kernels.exact + of_row * sum(sides)
 
 
 def _growth(sides: tuple[float, float]) -> float:

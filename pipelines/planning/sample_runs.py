@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from mining.codebook import ROWS_A_CELL, Codebook
+from mining.knn import knn_graph
 from mining.partitioned import key_graph
 from mining.threads import thread_pool
 from mining.vectors import from_array, open_vectors
@@ -41,6 +42,8 @@ _LARGER = 4  # times the rows of the small run
 _FEW = 200  # lines that are nothing beside what is loaded for them
 _CENTROIDS = 8192
 _WORDS = 5000
+_EXACT_ROWS = 32_768  # of a side: some five seconds
+_JITTER = 0.3
 
 
 class MeasuredRun(NamedTuple):
@@ -72,8 +75,9 @@ _GIVEN = TypeAdapter(tuple[Path, PlanSettings, list[PlainText]])  # what a new p
 
 
 class Kernels(NamedTuple):
-    """Comparisons in a second of one core, inside of cells and with centroids."""
+    """Comparisons in a second of one core: all with all, inside of cells, with centroids."""
 
+    exact: float
     cells: float
     centroids: float
 
@@ -233,7 +237,16 @@ def _kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kerne
         some = target.unit(np.arange(min(len(target), 4096)))
         fine.nearest(some[:64], 1, pool)  # makes the codes of the centroids
         assigned = _rate(lambda: fine.nearest(some, settings.copies, pool), len(some) * len(fine))
-    return Kernels(inside, assigned), source.dim
+    many = [from_array(_jittered(side.unit(np.arange(len(side))))) for side in sides]
+    exact = _rate(lambda: knn_graph(many[0], many[1], settings.k), _EXACT_ROWS**2)
+    return Kernels(exact, inside, assigned), source.dim
+
+
+def _jittered(rows: np.ndarray) -> np.ndarray:
+    """As many vectors as an exact search needs to come to its pace, near those there are."""
+    chosen = rows[np.arange(_EXACT_ROWS) % len(rows)]
+    noise = np.random.default_rng(0).standard_normal(chosen.shape, np.float32)
+    return np.asarray(chosen + _JITTER * np.abs(rows).mean() * noise)
 
 
 def _rate(work: Callable[[], object], comparisons: int) -> float:

@@ -26,7 +26,7 @@ def run(lines: int, shards: int, seconds: float) -> SampleRun:
 
 
 FOUND = Calibrated(
-    run(400, 1, 3.0), run(8000, 1, 1.0), run(32_000, 1, 3.4), run(32_000, 4, 3.4), Kernels(1e8, 1e8), 256, 60.0
+    run(400, 1, 3.0), run(8000, 1, 1.0), run(32_000, 1, 3.4), run(32_000, 4, 3.4), Kernels(1e8, 1e8, 1e8), 256, 60.0
 )
 
 
@@ -57,10 +57,10 @@ def test_a_stage_that_took_no_longer_for_more_rows_still_grows() -> None:
     assert hours(found)["embed"] == pytest.approx((0.5 + 1.8e6 * 0.5 / 28_440) / 3600, rel=0.01)
 
 
-def test_a_text_too_short_for_two_sizes_has_a_plan() -> None:
-    same = FOUND._replace(wide=FOUND.small)
+def test_an_exact_graph_takes_its_comparisons_and_its_rows() -> None:
     rows = FOUND.small.rows / 2
-    assert exact_seconds((rows, rows), same) == pytest.approx(FOUND.small.stages["graph"].seconds)
+    assert exact_seconds((rows, rows), FOUND) == pytest.approx(FOUND.small.stages["graph"].seconds)
+    assert exact_seconds((10**6, 10**6), FOUND) == pytest.approx(1e12 / 1e8 + 2e6 * 1e-5)
 
 
 def test_shards_and_rows_are_told_apart() -> None:
