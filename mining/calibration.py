@@ -29,8 +29,6 @@ _LEAST_TRUE = 50.0
 _HANDFUL = 10  # a precision that only so few pairs reach is no answer
 # The best scores are those of the best tenth of the full probes; so much more than expected is suspicious there.
 _TOP = 0.9
-_RATIOS = -20.0, 20.0, 401  # edges of bins of log ratios
-_EM_ROUNDS = 100
 _EXCESS, _LEAST_EXCESS = 4.0, 20.0
 
 
@@ -181,22 +179,6 @@ def calibrate(
         found=int((evidence.full >= bins.edges[0]).sum()),
         full=bins.sizes.full,
     )
-
-
-def precision_by_ratios(log_ratios: ScoreCounts, threshold: float) -> float:
-    """Of pairs above a threshold, where the scores are log likelihood ratios: the share of right pairs is found by EM.
-
-    Good where a third and more of the pairs are right; where few are, too low (docs/results.md, Calibration).
-    """
-    edges = np.linspace(*_RATIOS)
-    middles, counts = (edges[1:] + edges[:-1]) / 2, log_ratios.histogram(edges).astype(np.float64)
-    share = 0.5
-    for _ in range(_EM_ROUNDS):
-        odds = share / (1 - share) * np.exp(middles)
-        right = counts * odds / (1 + odds)
-        share = float(np.clip(right.sum() / max(counts.sum(), 1.0), 1e-6, 1 - 1e-6))
-    above = middles >= threshold
-    return float(right[above].sum() / max(counts[above].sum(), 1.0))
 
 
 def by_rank(calibration: Calibration, scores: ScoreCounts) -> Calibration:

@@ -27,9 +27,10 @@ from pipelines.clean.bitext_chunks import count_reasons, read_chunks
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.chunk_scores import Scorer, score_chunk
 from pipelines.clean.clean_settings import CleanSettings
-from pipelines.clean.planted_noise import SAMPLE, plant, sampled
+from pipelines.clean.planted_noise import SAMPLE, sampled, spoil
 from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_probes
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
+from pipelines.mine.score_curve import thinned
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 if TYPE_CHECKING:
@@ -157,8 +158,8 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         table = _read(url, ["log_ratio"])
         rows, ratios = rows + len(table), ratios + Ratios.of(_log_ratios(table))
     scorer = load().scorer
-    some = [urls[place] for place in np.unique(np.linspace(0, len(urls) - 1, _SAMPLED).astype(int))]
-    planted = plant(sampled(map(_read, some), SAMPLE // len(some)), scorer)
+    some = [urls[place] for place in thinned(len(urls), _SAMPLED).tolist()]
+    planted = spoil(sampled(map(_read, some), SAMPLE // len(some)), scorer)
     mixture = fit_mixture(ratios, scorer.classifier.components, planted)
     point = threshold_for(ratios, mixture, settings.precision)
     reasons = count_reasons(_decided(_read(url, ["line", "reason", "log_ratio"]), point, mixture) for url in urls)

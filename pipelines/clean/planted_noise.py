@@ -11,6 +11,7 @@ from mining.scoring.noise import Noise
 from mining.scoring.prior import Planted
 from mining.scoring.tasks import Bitext, cleaning_task
 from pipelines.clean.chunk_scores import Scorer
+from pipelines.mine.score_curve import thinned
 
 SAMPLE = 2048  # pairs, half of which are spoilt
 _SPOILT = 0.5
@@ -23,11 +24,11 @@ def sampled(tables: Iterable[pa.Table], rows: int) -> pa.Table:
     chosen = []
     for table in tables:
         scored = table.select(["source", "target", "log_ratio"]).filter(table["log_ratio"].is_valid())
-        chosen.append(scored.take(np.unique(np.linspace(0, len(scored) - 1, min(len(scored), rows)).astype(np.int64))))
+        chosen.append(scored.take(thinned(len(scored), rows)))
     return pa.concat_tables(chosen)
 
 
-def plant(sample: pa.Table, scorer: Scorer) -> Planted:
+def spoil(sample: pa.Table, scorer: Scorer) -> Planted:
     """Spoil one text of half of the pairs and score them all again, together."""
     if len(sample) < 2:
         return Planted.nothing()

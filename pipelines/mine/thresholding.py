@@ -10,18 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
-from mining.calibration import (
-    CalibratedCurve,
-    CalibratedPoint,
-    Calibration,
-    by_rank,
-    calibrate,
-    precision_by_ratios,
-)
+from mining.calibration import CalibratedCurve, CalibratedPoint, Calibration, by_rank, calibrate
 from mining.errors import InputError, UnreachablePrecision
 from mining.files import iterate_lines
 from mining.metrics import Curve, counted_curve, is_gold
 from mining.score_counts import ScoreCounts
+from mining.scoring.prior import precision_by_ratios
 from mining.threshold import tuned
 from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import ALSO, read_shard

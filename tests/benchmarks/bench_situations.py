@@ -55,7 +55,7 @@ SITUATIONS = (
 def read_lines(name: str) -> list[str]:
     path = SHARED_DATA / name
     with lzma.open(path, "rt") if path.suffix == ".xz" else path.open() as stream:
-        return [" ".join(line.split(" ")).rstrip("\n") for line in stream]
+        return [line.rstrip("\n") for line in stream]
 
 
 def read_pairs(situation: Situation) -> list[Pair]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from encoder.inference import Encoder
 from mining.scoring.classifier import FOLDER, load_classifier
 from pipelines.clean.chunk_scores import Scorer
-from pipelines.clean.planted_noise import plant, sampled
+from pipelines.clean.planted_noise import sampled, spoil
 from tests.pipelines.clean.conftest import toy_pairs
 
 
@@ -32,7 +32,7 @@ def test_spoilt_pairs_score_lower_than_before(scoring_encoder: Path) -> None:
     scorer = Scorer(Encoder.load(scoring_encoder), load_classifier(str(scoring_encoder / FOLDER)), (None, None))
     source, target = (list(side) for side in zip(*toy_pairs(300, 4), strict=True))
     before = scorer.scores(source, target)[:, 0].astype(np.float32)
-    planted = plant(pa.table({"source": source, "target": target, "log_ratio": before}), scorer)
+    planted = spoil(pa.table({"source": source, "target": target, "log_ratio": before}), scorer)
     assert 80 < len(planted.after) < 150 and 0.6 < planted.flawed.mean() < 1
     assert (planted.after < planted.before).mean() > 0.9
     assert np.median(planted.after[planted.flawed]) > np.median(planted.after[~planted.flawed]) - 1
@@ -40,4 +40,4 @@ def test_spoilt_pairs_score_lower_than_before(scoring_encoder: Path) -> None:
 
 def test_one_pair_is_not_spoilt(scoring_encoder: Path) -> None:
     scorer = Scorer(Encoder.load(scoring_encoder), load_classifier(str(scoring_encoder / FOLDER)), (None, None))
-    assert not len(plant(_scored(2, 5).slice(1), scorer).after)
+    assert not len(spoil(_scored(2, 5).slice(1), scorer).after)
