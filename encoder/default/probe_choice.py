@@ -29,8 +29,8 @@ class _Held(NamedTuple):
     other: np.ndarray
 
 
-def choose_probes(store: Store, held: Sequence[np.ndarray], domains: Sequence[str], quota: int) -> Chosen:
-    """At most `quota` pairs of each language with English, evenly over `domains` (one for each corpus).
+def choose_probes(store: Store, held: Sequence[np.ndarray], domains: Sequence[str | None], quota: int) -> Chosen:
+    """At most `quota` pairs of each language with English, evenly over `domains` (one for each corpus, or none of it).
 
     `held` are the held-out pairs of each source of the store, see `encoder.data.heldout.held_pairs`.
 
@@ -91,20 +91,20 @@ def _place(part: np.ndarray) -> np.ndarray:
     return np.arange(len(part)) - np.searchsorted(part, part)
 
 
-def held_out_pairs(store: Store, held: Sequence[np.ndarray], lang: str) -> np.ndarray:
+def held_out_pairs(store: Store, held: Sequence[np.ndarray], domains: Sequence[str | None], lang: str) -> np.ndarray:
     """(n, 2) English sentences and their translations into `lang`, each English text once, in order of its hash."""
-    domains = [""] * (1 + max(source.corpus for source in store.sources))
-    everything = _of_language(store, held, domains, lang)
+    everything = _of_language(store, held, [domain and "any" for domain in domains], lang)
     return np.stack(everything[0], axis=1) if everything else np.zeros((0, 2), np.int64)
 
 
-def _of_language(store: Store, held: Sequence[np.ndarray], domains: Sequence[str], lang: str) -> list[_Held]:
+def _of_language(store: Store, held: Sequence[np.ndarray], domains: Sequence[str | None], lang: str) -> list[_Held]:
     """The held-out pairs of each domain, in the order of the hashes of their English texts."""
     by_domain: dict[str, list[np.ndarray]] = {}
     for source, pairs in zip(store.sources, held, strict=True):
-        if set(source.langs) == {"en", lang} and len(pairs):
+        domain = domains[source.corpus]
+        if domain and set(source.langs) == {"en", lang} and len(pairs):
             english_first = pairs[:, :2] if source.langs[0] == "en" else pairs[:, 1::-1]
-            by_domain.setdefault(domains[source.corpus], []).append(english_first)
+            by_domain.setdefault(domain, []).append(english_first)
     return _unrepeated([_in_order(store, np.concatenate(parts)) for _, parts in sorted(by_domain.items())], store)
 
 

@@ -23,6 +23,13 @@ _CORPORA = {
     "quran": ("translations of the Quran", "CC-BY"),
     "mdn": ("MDN Web Docs", "CC-BY-SA"),
     "k8s": ("Kubernetes documentation", "CC-BY 4.0"),
+    "catalogs": ("messages of 600 programs in Debian", "free software licences, GPL and LGPL most of them"),
+    "wesnoth": ("The Battle for Wesnoth, a game", "GPL-2+"),
+    "mediawiki": ("messages of MediaWiki", "GPL-2+"),
+    "names": ("countries, languages, regions and towns: iso-codes, KGeography", "LGPL-2.1+ / GPL-2+"),
+    "cldr": ("names of emoji, territories, languages: Unicode CLDR", "Unicode-3.0"),
+    "osm": ("names of places of OpenStreetMap's editors", "ISC"),
+    "dictionary": ("FreeDict dictionaries", "GPL / CC-BY-SA"),
 }
 _UNKNOWN = ("not described", "unknown: do not ship the encoder")
 

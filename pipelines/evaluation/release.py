@@ -37,10 +37,13 @@ from pipelines.evaluation.tatoeba import Tatoeba
 _MEGABYTES = 29.4  # of the 32 that the package may take; the rest is for probe vectors
 _MOST_HELD_OUT = 1000  # pairs of a language's held-out figure
 _FEWEST_HELD_OUT = 20
-# Corpora that are of other domains than documentation.
-_DOMAINS = {"tatoeba": "everyday", "tatoeba_pivot": "everyday", "europarl7": "parliament"} | dict.fromkeys(
-    ("quran", "freeciv", "widelands"), "other"
-)
+# Corpora that are of other domains than documentation; words and names alone are no sentences to probe with.
+_DOMAINS: dict[str, str | None] = {
+    **dict.fromkeys(("tatoeba", "tatoeba_pivot"), "everyday"),
+    "europarl7": "parliament",
+    **dict.fromkeys(("quran", "freeciv", "widelands", "wesnoth"), "other"),
+    **dict.fromkeys(("cldr", "dictionary", "names", "osm")),
+}
 
 
 def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
@@ -64,7 +67,7 @@ def _make(run: Path, data: Path, out: Path, *, version: int, quota: int, note: s
     encoder = Encoder.load(out / MODEL)
     domains = [domain_of(corpus.path) for corpus in settings.data.corpora]
     write_probes(out / PROBES, probe_vectors(encoder, store, held, domains, quota))
-    figures = held_out_figures(encoder, store, held)
+    figures = held_out_figures(encoder, store, held, domains)
     for name in ("lowresource", "tatoeba-v1"):  # the better one last
         figures |= benchmark_figures(encoder, data / "eval" / name, "UDHR" if name == "lowresource" else "Tatoeba")
     files = sorted(file for file in [out / PROBES, *(out / MODEL).iterdir()] if file.suffix != ".md")
@@ -80,12 +83,12 @@ def _make(run: Path, data: Path, out: Path, *, version: int, quota: int, note: s
     return card
 
 
-def domain_of(path: str) -> str:
+def domain_of(path: str) -> str | None:
     return _DOMAINS.get(corpus_name(path), "documentation")
 
 
 def probe_vectors(
-    encoder: Encoder, store: Store, held: Sequence[np.ndarray], domains: Sequence[str], quota: int
+    encoder: Encoder, store: Store, held: Sequence[np.ndarray], domains: Sequence[str | None], quota: int
 ) -> ProbeVectors:
     chosen = choose_probes(store, held, domains, quota)
     vectors = encoder.encode_tokens(sentences_of(store, chosen.sentences), normalize=True)
@@ -96,11 +99,13 @@ def sentences_of(store: Store, rows: np.ndarray) -> Tokens:
     return Tokens(store.ids, store.offsets).take(rows)
 
 
-def held_out_figures(encoder: Encoder, store: Store, held: Sequence[np.ndarray]) -> dict[str, Figure]:
+def held_out_figures(
+    encoder: Encoder, store: Store, held: Sequence[np.ndarray], domains: Sequence[str | None]
+) -> dict[str, Figure]:
     """P@1 of each language's own held-out pairs among each other."""
     figures = {}
     for lang in store.languages:
-        pairs = held_out_pairs(store, held, lang)[:_MOST_HELD_OUT]
+        pairs = held_out_pairs(store, held, domains, lang)[:_MOST_HELD_OUT]
         if len(pairs) < _FEWEST_HELD_OUT:
             continue
         left, right = (encoder.encode_tokens(sentences_of(store, pairs[:, side]), normalize=True) for side in (0, 1))

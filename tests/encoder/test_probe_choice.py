@@ -66,7 +66,17 @@ def test_half_of_the_pairs_are_those_that_most_languages_translate(tmp_path: Pat
 
 def test_held_out_pairs_have_each_english_sentence_once(tmp_path: Path) -> None:
     store = make_store(tmp_path)
-    pairs = held_out_pairs(store, held_pairs(store, SHARE), "fr")
+    pairs = held_out_pairs(store, held_pairs(store, SHARE), ["a", "b"], "fr")
     texts = store.texts[pairs[:, 0]]
     assert 90 < len(pairs) < 170 and len(set(texts.tolist())) == len(texts)
-    assert held_out_pairs(store, held_pairs(store, SHARE), "ja").shape == (0, 2)
+    assert held_out_pairs(store, held_pairs(store, SHARE), ["a", "b"], "ja").shape == (0, 2)
+
+
+def test_a_corpus_without_domain_gives_no_probes(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    held = held_pairs(store, SHARE)
+    words = np.concatenate([pairs[:, 0] for pairs, source in zip(held, store.sources, strict=True) if source.corpus])
+    chosen = choose_probes(store, held, ["a", None], quota=30)
+    assert not np.isin(store.texts[chosen.sentences], store.texts[words]).any()
+    pairs = held_out_pairs(store, held, ["a", None], "fr")
+    assert len(pairs) and not np.isin(store.texts[pairs[:, 0]], store.texts[words]).any()

@@ -69,7 +69,8 @@ def test_a_run_becomes_a_default_encoder(tmp_path: Path, monkeypatch: pytest.Mon
         ("x/nway/europarl7.jsonl.xz", "europarl7", "parliament"),
         ("x/mdn/*.tsv", "mdn", "documentation"),
         ("x/new/thing.tsv", "thing", "documentation"),
+        ("x/dictionary.*.tsv.xz", "dictionary", None),
     ],
 )
-def test_name_and_domain_of_a_corpus(path: str, name: str, domain: str) -> None:
+def test_name_and_domain_of_a_corpus(path: str, name: str, domain: str | None) -> None:
     assert (corpus_name(path), domain_of(path)) == (name, domain)
