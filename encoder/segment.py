@@ -16,7 +16,7 @@ from encoder.normalize import require_text, single_spaced
 from mining.errors import InputError
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
-UNSEGMENTED = frozenset({"th", "km", "lo", "my"})  # no spaces, no dependable segmenter: SentencePiece finds the words
+UNSEGMENTED = frozenset({"km", "lo", "my"})  # no spaces, no dependable segmenter: SentencePiece finds the words
 
 # jieba cuts a run of Latin letters, digits and signs that is not in its dictionary into these and what lies between.
 _LATIN_WORD = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
@@ -67,6 +67,8 @@ def libraries(lang: str | None) -> tuple[str, ...]:
         return ("rjieba", "opencc")
     if code == "ja":
         return ("fugashi", "unidic-lite")
+    if code == "th":
+        return ("budoux",)
     return () if code in UNSEGMENTED else ("opus-fast-mosestokenizer",)
 
 
@@ -77,6 +79,8 @@ def _segmenter(code: str, simplified: bool, clitics: bool) -> Segmenter:
         return _SimplifyingJieba() if simplified else _Jieba()
     if code == "ja":
         return _Mecab()
+    if code == "th":
+        return _Budoux()
     if clitics:
         return ArabicWords(code)
     return Segmenter() if code in UNSEGMENTED else Moses(code)
@@ -125,6 +129,16 @@ class _Mecab(Segmenter):
 
     def spaced(self, sentence: str) -> str:
         return self._tagger.parse(sentence.replace("\0", " "))  # MeCab reads a byte stream: NUL would end it
+
+
+class _Budoux(Segmenter):
+    def __init__(self) -> None:
+        import budoux
+
+        self._parse = budoux.load_default_thai_parser().parse
+
+    def spaced(self, sentence: str) -> str:
+        return " ".join(self._parse(sentence))
 
 
 def _jumanpp(sentences: Sequence[str]) -> list[str]:
