@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -110,10 +109,9 @@ class Subword:
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._words = WordTable()
-        # SentencePiece numbers what is no text first
-        named = takewhile(lambda i: not self.is_text(i), range(len(self._processor)))
-        found = ((_LANGUAGE_TOKEN.fullmatch(self._processor.id_to_piece(i)), i) for i in named)
-        self._language_ids = {match[1]: i for match, i in found if match and self._processor.is_control(i)}
+        control = filter(self._processor.is_control, range(len(self._processor)))
+        found = ((_LANGUAGE_TOKEN.fullmatch(self._processor.id_to_piece(i)), i) for i in control)
+        self._language_ids = {match[1]: i for match, i in found if match}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subword:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -23,14 +23,40 @@ from encoder.settings import Settings
 from encoder.tokens import Tokens
 from mining.errors import InputError
 from mining.files import atomic_path, iterate_lines
+from mining.paths import matching, own_name
+
+_ANY = "{lang}"
 
 
 class TaughtText(Settings):
-    """A file of one sentence a line."""
+    """A file of one sentence a line; with `{lang}` in its name all such files, each of the language in that place."""
 
-    path: str = Field(description="The file, compressed or not.")
-    lang: str = Field(description="Its language.")
+    path: str = Field(description="The file, compressed or not, such as text.en.txt or text.{lang}.txt.")
+    lang: str | None = Field(None, description="Its language, where its name does not tell.")
     vectors: str | None = Field(None, description="The teacher's vectors of its lines (.npy), in place of `encoder`.")
+
+    @model_validator(mode="after")
+    def _of_one_language(self) -> TaughtText:
+        if (self.lang is None) != (_ANY in own_name(self.path)):
+            raise ValueError(f"{self.path}: give either `lang`, or {_ANY} in the name of the file")
+        return self
+
+    def files(self) -> list[TaughtText]:
+        """Itself, or one of these for each file that has its name with a language in it."""
+        if self.lang is not None:
+            return [self]
+        before, after = own_name(self.path).split(_ANY, 1)
+        found = {
+            own_name(path).removeprefix(before).removesuffix(after): path
+            for path in matching(self.path.replace(_ANY, "*"))
+        }
+        if not found:
+            raise InputError(f"teacher.texts: there is no file {self.path}")
+        vectors = self.vectors or ""
+        return [
+            TaughtText(path=path, lang=lang, vectors=vectors.replace(_ANY, lang) or None)
+            for lang, path in sorted(found.items())
+        ]
 
 
 class TeacherSettings(Settings):
@@ -91,19 +117,20 @@ def prepare_teacher(
     excluded = read_exclusions(exclude)
     teacher: Encoder | None = None
     parts: list[Taught] = []
-    for text in settings.texts:
+    for text in (file for texts in settings.texts for file in texts.files()):
+        lang = cast(str, text.lang)
         lines = list(iterate_lines(text.path))
         rows = _choose(lines, settings.sentences, excluded, seed, text.path)
         chosen = [lines[row] for row in rows.tolist()]
         if text.vectors is not None:
             vectors = _given_vectors(text.vectors, len(lines), text.path)[rows]
         else:
-            path = cache / f"teacher-{_fingerprint(settings, text.lang, chosen)}.npy"
+            path = cache / f"teacher-{_fingerprint(settings, lang, chosen)}.npy"
             if not path.exists():
                 teacher = teacher or Encoder.load(settings.encoder, trust_remote_code=settings.trust_remote_code)
-                _save(path, teacher.encode(chosen, text.lang, normalize=True))
+                _save(path, teacher.encode(chosen, lang, normalize=True))
             vectors = np.load(path)
-        tokens = tokenizer.encode(chosen, text.lang)
+        tokens = tokenizer.encode(chosen, lang)
         kept = np.flatnonzero(tokens.lengths > 0)
         parts.append(Taught(tokens.take(kept), np.asarray(vectors[kept], np.float16)))
     if len({part.vectors.shape[1] for part in parts}) > 1:

@@ -180,7 +180,8 @@ def dictionary(archive: Path) -> Iterator[Translation]:
     text = gzip.decompress(files["dict.dz"])
     for line in files["index"].decode().splitlines():
         word, place, size = line.split("\t")[:3]
-        entry = text[_number(place) :][: _number(size)].decode(errors="replace").splitlines()
+        start = _number(place)
+        entry = text[start : start + _number(size)].decode(errors="replace").splitlines()
         if word.startswith("00") or not entry:  # about the dictionary itself
             continue
         head = re.sub(r"\s*[/<\[(].*", "", entry[0]).strip()

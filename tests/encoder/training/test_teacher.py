@@ -9,6 +9,7 @@ import pytest
 from encoder.inference import Encoder
 from encoder.training.observation import Quiet, unobserved
 from encoder.training.session import train
+from encoder.training.teacher import TaughtText
 from encoder.training.trainer import StepReport
 from mining.errors import InputError
 from tests.encoder.fixtures import write_tiny_xlm_roberta
@@ -99,3 +100,17 @@ def test_excluded_sentences_are_not_taught(corpus: Path, tmp_path: Path) -> None
             unobserved,
             exclude=(str(tmp_path / "secret.txt"),),
         )
+
+
+def test_files_by_the_language_in_their_names(tmp_path: Path) -> None:
+    for lang in ("de", "en"):
+        (tmp_path / f"text.{lang}.txt").write_text("x\n")
+    text = TaughtText(path=str(tmp_path / "text.{lang}.txt"), vectors="v/{lang}.npy")
+    assert [(Path(file.path).name, file.lang, file.vectors) for file in text.files()] == [
+        ("text.de.txt", "de", "v/de.npy"),
+        ("text.en.txt", "en", "v/en.npy"),
+    ]
+    with pytest.raises(InputError, match=r"there is no file .*other\.\{lang\}\.txt"):
+        TaughtText(path=str(tmp_path / "other.{lang}.txt")).files()
+    with pytest.raises(ValueError, match="give either `lang`"):
+        TaughtText(path="text.txt")
