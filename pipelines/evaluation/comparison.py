@@ -23,6 +23,7 @@ from mining.locks import held_folder
 from mining.paths import matching
 from pipelines.evaluation.benchmark import evaluate
 from pipelines.evaluation.claims import Claim
+from pipelines.evaluation.dev_score import measure_of
 from pipelines.evaluation.finished_rows import (
     ComparedColumn,
     Finished,
@@ -242,6 +243,7 @@ def _train(
             folder,
             partial(watch.training, name),
             exclude=exclude,
+            measure=measure_of(plan.variants[number].evaluation),
             report=lambda groups, name=name: watch.preparing(name, groups),  # type: ignore[misc]
         )
     best = max(done, key=lambda number: done[number].result.best or 0.0)
