@@ -27,8 +27,10 @@ from pipelines.evaluation.dev_score import measure_of
 from pipelines.evaluation.finished_rows import (
     ComparedColumn,
     Finished,
+    MeanColumn,
     column_scores,
     read_finished,
+    with_means,
     write_finished,
 )
 from pipelines.evaluation.sources import load_source
@@ -62,12 +64,18 @@ class CompareSettings(Settings):
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
     columns: tuple[ComparedColumn, ...] = Field(min_length=1)
+    means: tuple[MeanColumn, ...] = Field((), description="Means of columns, as further columns.")
     exclude: tuple[str, ...] = Field((), description="Text files (globs) whose sentences no row is trained on.")
     claims: tuple[Claim, ...] = Field((), description="What the papers say of rows, held against the figures.")
 
     @property
     def budget(self) -> str:
         return f"{self.examples:,} examples" if self.examples else f"{self.minutes:g} {self.clock} minutes of training"
+
+    @property
+    def titles(self) -> list[str]:
+        """Of all columns, means last."""
+        return [column.title for column in (*self.columns, *self.means)]
 
     @model_validator(mode="after")
     def _one_budget(self) -> CompareSettings:
@@ -85,7 +93,10 @@ class CompareSettings(Settings):
         for column in self.columns:
             if column.benchmark not in labels:
                 raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}: {labels}")
-        names, titles = {row.name for row in self.rows}, {column.title for column in self.columns}
+        for number, mean in enumerate(self.means, len(self.columns)):
+            if unknown := set(mean.of) - set(self.titles[:number]):
+                raise ValueError(f"mean {mean.title}: there is no column {', '.join(sorted(unknown))} before it")
+        names, titles = {row.name for row in self.rows}, set(self.titles)
         for claim in self.claims:
             if unknown := {claim.row, claim.to} - names | {claim.column} - titles:
                 raise ValueError(f"claim {claim.claim!r}: there is no row or column {', '.join(sorted(unknown))}")
@@ -150,7 +161,7 @@ def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")
     with held_folder(str(out)):
         found = _run_plans(settings, plans, watch, only)
-    return [done for done in found if not _row(settings, done.name).only_start]
+    return [with_means(done, settings.means) for done in found if not _row(settings, done.name).only_start]
 
 
 def _run_plans(
