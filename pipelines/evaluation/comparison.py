@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,7 @@ from pipelines.evaluation.finished_rows import (
     with_means,
     write_finished,
 )
+from pipelines.evaluation.setting_choice import best_combination, changed, combinations
 from pipelines.evaluation.sources import load_source
 from pipelines.evaluation.suite import Entry
 
@@ -44,8 +45,10 @@ class ComparedRow(Settings):
 
     name: str = Field(description="Its name in the table.")
     change: dict[str, Any] = Field({}, description="Sections of `train` that this row has otherwise.")
-    choose: tuple[dict[str, Any], ...] = Field(
-        (), description="Further changes, of which the one with the best held-out figure is taken (by the first seed)."
+    choose: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        {},
+        description="Values of a setting such as `optimizer.lr`, of which the first seed takes the one with the best "
+        "held-out figure; of several settings, one after another.",
     )
     encoder: str | None = Field(None, description="Evaluate this encoder without any training.")
     untrained: bool = Field(False, description="Evaluate the pretrained `model` as it comes, cut at its `max_tokens`.")
@@ -130,9 +133,11 @@ def slug(name: str) -> str:
 def row_settings(
     settings: CompareSettings, row: ComparedRow, out: Path, seed: int = 0, change: Mapping[str, Any] | None = None
 ) -> TrainSettings:
-    """The training configuration of a row; tokens are shared by all rows."""
+    """The training configuration of a row, with the values of `change` by their paths; all rows share tokens."""
     limits = {"examples": settings.examples} if settings.examples else {"minutes": settings.minutes}
-    tree = settings.train | row.change | dict(change or {}) | {"random_seed": seed}
+    tree = settings.train | row.change | {"random_seed": seed}
+    for path, value in (change or {}).items():
+        tree = changed(tree, path, value)
     tree.setdefault("limits", limits | {"clock": settings.clock})
     data, start = tree.get("data"), tree.get("start")
     if isinstance(data, dict):
@@ -183,8 +188,7 @@ def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Train
     plans = []
     as_it_is = row.encoder is not None or row.untrained
     for seed in range(1 if as_it_is else settings.seeds):
-        changes = row.choose or ({},)
-        variants = tuple(row_settings(settings, row, out, seed, change) for change in changes)
+        variants = tuple(row_settings(settings, row, out, seed, change) for change in combinations(row.choose))
         if row.untrained and not isinstance(variants[0].model, PretrainedSettings):
             raise InputError(f"row {row.name}: only a pretrained model is worth evaluating untrained")
         plans.append(
@@ -243,22 +247,28 @@ def excluded_files(settings: CompareSettings) -> list[str]:
 def _train(
     plan: TrainingPlan, chosen: int | None, exclude: Sequence[str], watch: ComparisonWatcher
 ) -> tuple[int, Trained]:
-    """Train the chosen variant; before there is a choice, all of them, and take the best by its held-out figure."""
-    numbers = range(len(plan.variants)) if chosen is None else [chosen]
+    """Train the chosen variant; before there is a choice, some of them, and take the best by its held-out figure."""
     done: dict[int, Trained] = {}
-    for number in numbers:
-        folder = plan.folder if len(plan.variants) == 1 else plan.folder / f"choice-{number}"
-        name = plan.row.name if len(numbers) == 1 else f"{plan.row.name} (choice {number + 1} of {len(numbers)})"
+
+    def held_out(number: int) -> float:
+        several = len(plan.variants) > 1
+        folder = plan.folder / f"choice-{number}" if several else plan.folder
+        name = f"{plan.row.name} (choice {number + 1})" if several else plan.row.name
         done[number] = train(
             plan.variants[number],
             folder,
             partial(watch.training, name),
             exclude=exclude,
             measure=measure_of(plan.variants[number].evaluation),
-            report=lambda groups, name=name: watch.preparing(name, groups),  # type: ignore[misc]
+            report=lambda groups: watch.preparing(name, groups),
         )
-    best = max(done, key=lambda number: done[number].result.best or 0.0)
-    return best, done[best]
+        return done[number].result.best or 0.0
+
+    if chosen is None:
+        chosen = best_combination(plan.row.choose, held_out)
+    else:
+        held_out(chosen)
+    return chosen, done[chosen]
 
 
 def _row(settings: CompareSettings, name: str) -> ComparedRow:

@@ -15,6 +15,7 @@ from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
 from pipelines.evaluation.finished_rows import Finished, MeanColumn, SampledScore, column_scores, summary, with_means
+from pipelines.evaluation.setting_choice import combinations
 from tests.conftest import Refusal, RunTwinlode
 from tests.encoder.fixtures import write_tiny_xlm_roberta
 
@@ -105,7 +106,7 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, twinlode: RunT
         {
             "name": "grown",
             "change": {"start": {"encoder": "row:base"}, "objective": {"kind": "msimcse"}},
-            "choose": [{"optimizer": {"lr": 1e-9}}, {"optimizer": {"lr": 0.05}}],
+            "choose": {"optimizer.lr": [1e-9, 0.05]},
         },
         {"name": "as it is", "encoder": str(tmp_path / "out/base/seed-0/best")},
     ]
@@ -204,7 +205,7 @@ def test_the_claims_are_valid(path: Path) -> None:
     settings = load_settings(CompareSettings, path)
     assert settings.claims and settings.examples
     for row in settings.rows:
-        for change in row.choose or ({},):
+        for change in combinations(row.choose):
             plan = row_settings(settings, row, Path("out"), change=change)
             assert plan.data.cache == "out/data"
 
