@@ -78,7 +78,7 @@ class CompareSettings(Settings):
     @property
     def titles(self) -> list[str]:
         """Of all columns, means last."""
-        return [column.title for column in (*self.columns, *self.means)]
+        return [*(column.title for column in self.columns), *(mean.title for mean in self.means)]
 
     @model_validator(mode="after")
     def _one_budget(self) -> CompareSettings:
