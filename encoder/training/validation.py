@@ -61,9 +61,10 @@ def by_task(title: str, measure: Measure, encoder: Encoder) -> Validation:
         training = model.training
         model.eval()
         try:
-            return measure(encoder)
+            value = measure(encoder)
         finally:
             model.train(training)
+        return value if np.isfinite(value) else -1.0
 
     return Validation("dev_task", title, measured)
 

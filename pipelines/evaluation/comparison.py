@@ -161,6 +161,8 @@ def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only
         raise InputError(f"there is no row {unknown[0]!r}; rows are {', '.join(row.name for row in settings.rows)}")
     plans = [plan for row in settings.rows for plan in _plans(settings, row, out)]  # all mistakes before any work
     excluded_files(settings)
+    for evaluation in {repr(one.evaluation): one.evaluation for plan in plans for one in plan.variants}.values():
+        measure_of(evaluation)
     for benchmark in settings.benchmarks:
         if not (Path(settings.data) / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")

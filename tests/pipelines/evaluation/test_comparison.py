@@ -79,6 +79,10 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
         (("--set", "means=[{title: M, of: [Tatoeba, STS]}]"), "mean M: there is no column STS before it"),
         (("--set", "rows.1.name=ems"), "two rows would share the folder ems"),
         (("--set", "benchmarks.0.data=nowhere"), "there is no folder"),
+        (
+            ("--set", "train.evaluation.task={benchmark: {benchmark: tatoeba, data: nowhere}, score: x}"),
+            "evaluation.task: there is no folder nowhere",
+        ),
         (("--set", "rows.1.change.objective.kind=simcse"), "row mSimCSE: objective"),
     ],
 )

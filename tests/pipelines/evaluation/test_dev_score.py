@@ -67,6 +67,13 @@ def test_an_error_is_better_lower(tree: dict[str, Any], tmp_path: Path) -> None:
     assert trained.result.best is not None and -1 <= trained.result.best <= 0
 
 
+def test_a_score_that_is_no_number_is_the_worst(tree: dict[str, Any], tmp_path: Path) -> None:
+    settings = validate_settings(TrainSettings, tree, "test")
+    values = iter([float("nan"), 0.25, float("nan"), 0.125])
+    trained = train(settings, tmp_path / "run", unobserved, measure=lambda encoder: next(values))
+    assert (trained.result.best, trained.result.best_step) == (0.25, 4)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
