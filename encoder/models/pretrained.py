@@ -26,13 +26,17 @@ _SENTENCE_CONFIGS = [
 
 
 class PretrainedSettings(BaseModel):
-    """`pooling: folder` is what sentence-transformers does: the folder's own modules, the mean where it has none."""
+    """`pooling: folder` is what sentence-transformers does: the folder's own modules, the mean where it has none.
+
+    `first-last`, with which mSimCSE compares itself, is the mean of the tokens' embeddings and last states: in the code
+    that it builds on, SimCSE's, the first layer is that of the embeddings.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["pretrained"] = "pretrained"
     source: str = Field(description="A local folder or a Hugging Face hub id.")
-    pooling: Literal["folder", "mean", "cls"] = Field(
+    pooling: Literal["folder", "mean", "cls", "first-last"] = Field(
         "folder", description="How token vectors become one; the model's own when not given."
     )
     max_tokens: int | None = Field(None, ge=1, description="Truncate here; by default where the folder says.")
@@ -89,9 +93,16 @@ class Pretrained(nn.Module):
             ids = batch.ids.view(count, -1)
         else:
             ids, mask = batch.padded(self.pad_id)
-        states = self.backbone(input_ids=ids, attention_mask=None if mask is None else mask.long()).last_hidden_state
-        vectors = self.head(states, mask)  # (batch, dim)
+        vectors = self.head(self._states(ids, mask), mask)  # (batch, dim)
         return vectors if mask is None else torch.where(lengths[:, None] > 0, vectors, 0.0)
+
+    def _states(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """(batch, length, width) what is pooled."""
+        both = self.settings.pooling == "first-last"
+        whole = None if mask is None else mask.long()
+        made = self.backbone(input_ids=ids, attention_mask=whole, output_hidden_states=both)
+        last: Tensor = made.last_hidden_state
+        return (made.hidden_states[0] + last) / 2 if both else last
 
     @classmethod
     def load(cls, settings: PretrainedSettings) -> Pretrained:
@@ -156,6 +167,8 @@ class Pretrained(nn.Module):
 
     def write(self, folder: Path, *, weights: bool) -> None:
         """A sentence-transformers folder; without weights it is what a checkpoint needs to rebuild the network."""
+        if weights and self.settings.pooling == "first-last":
+            raise InputError("a sentence-transformers folder pools the last layer alone; pooling first-last has two")
         folder.mkdir(parents=True, exist_ok=True)
         if weights:
             self.backbone.save_pretrained(folder)

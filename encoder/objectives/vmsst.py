@@ -13,6 +13,7 @@ of a pretrained decoder the cross-attention is left out, its output matrix score
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import torch
@@ -24,6 +25,7 @@ from encoder.batch import Batch, DataShape, slice_tokens
 from encoder.models.transformer import TransformerSettings
 from encoder.objectives.contrastive import dot_product_loss, pair_keys
 from encoder.objectives.objective import EncoderFacts, Loss, Objective
+from encoder.objectives.vmsst_divided import DividedDecoder, DividedLanguage, networks_wanted
 from encoder.objectives.vmsst_networks import (
     Decoder,
     Embeddings,
@@ -37,7 +39,7 @@ from encoder.objectives.vmsst_t5 import T5Decoder, T5Language, t5_networks
 from encoder.settings import Settings
 from encoder.tokens import TokenBatch
 
-Language = TransformerLanguage | T5Language | SharedLanguage
+OneLanguage = TransformerLanguage | T5Language | SharedLanguage
 _ACTIVE_VARIANCE = 0.01  # of the posterior mean over a batch (Burda et al. 2016)
 _FEW_ACTIVE = 0.05
 
@@ -48,8 +50,9 @@ class VmsstSettings(Settings):
     With `networks: pretrained` the language network and the decoder are those of the T5 or mT5 that is the encoder,
     with its vocabulary, layers and positions; all share one table of token embeddings. `decoder_layers` are its first.
 
-    The ablations of Table 4, in order: `factored`, (four language encoders are not here), `decoder_layers`, `kl: 0`,
-    `one_encoder: true`, `encoder_language: false`, `decoder_language: false`.
+    The ablations of Table 4, in order: `factored`, `language_encoders: 4`, `decoder_layers`, `kl: 0`,
+    `one_encoder: true`, `encoder_language: false`, `decoder_language: false`. Table 6, where languages share nothing
+    but the encoder of the meaning and the token embeddings: `language_encoders: 0, decoders: 0`.
 
     Baselines: CONTRASTIVE `translation: 0, elbo: 0, contrastive: 1`; BITRANSLATION `elbo: 0`; VMSST CONTRASTIVE
     `contrastive: 1, translation: 0.0005, elbo: 0.00005` (lambda times VMSST).
@@ -70,6 +73,10 @@ class VmsstSettings(Settings):
     one_encoder: bool = Field(False, description="The language variable, too, comes from the sentence vector.")
     encoder_language: bool = Field(True, description="Tell the language network which language it reads.")
     decoder_language: bool = Field(True, description="Tell the decoder which language to write.")
+    language_encoders: int = Field(
+        1, ge=0, description="Networks among which languages are divided at random; 0 for one a language."
+    )
+    decoders: int = Field(1, ge=0, description="Decoders among which they are divided; 0 for one a language.")
     decoder_layers: int = Field(1, ge=1, description="Layers of the decoder.")
     language_layers: int = Field(1, ge=0, description="Layers of the network for the language variable.")
     heads: int = Field(4, ge=1, description="Attention heads of both.")
@@ -90,42 +97,36 @@ class VmsstSettings(Settings):
             raise ValueError("translation, elbo and contrastive are all 0, so there is nothing to learn; weigh one")
         return self
 
+    @model_validator(mode="after")
+    def _one_way_to_the_language(self) -> VmsstSettings:
+        if self.one_encoder and self.language_encoders != 1:
+            raise ValueError("one_encoder leaves no language_encoders to divide languages among; choose one of the two")
+        return self
+
 
 class Vmsst(Objective):
     def __init__(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
         super().__init__()
         self.settings, self.shape = settings, settings.shape
-        self.decoder: Decoder | None = None
-        self.language: Language | None = None
+        self.decoder: Decoder | DividedDecoder | None = None
+        self.language: OneLanguage | DividedLanguage | None = None
         if settings.translation or settings.elbo:
             self._build(settings, encoder)
 
     def _build(self, settings: VmsstSettings, encoder: EncoderFacts) -> None:
         width = encoder.dim if encoder.embedding is None else encoder.embedding.shape[1]
-        condition = encoder.dim * (2 if settings.elbo else 1)
-        languages = len(encoder.languages)
         self.embeddings = Embeddings(encoder.vocabulary, width, settings.positions, encoder.embedding)
-        if settings.networks == "pretrained":
-            source = t5_networks(encoder.pretrained)
-            self.decoder = T5Decoder(
-                source, settings.decoder_layers, encoder.vocabulary, condition, languages, factored=settings.factored
-            )
-            language: Language = T5Language(source, encoder.dim, languages)
-        else:
-            sizes = {"dim": width, "heads": settings.heads, "ffn": settings.ffn, "dropout": 0.0}
-            layers = TransformerSettings(layers=settings.decoder_layers, **sizes)
-            self.decoder = TransformerDecoder(
-                layers, encoder.vocabulary, condition, languages, factored=settings.factored
-            )
-            layers = TransformerSettings(layers=settings.language_layers, **sizes)
-            language = TransformerLanguage(layers, encoder.dim, languages)
-        if settings.one_encoder:
-            language = SharedLanguage(encoder.dim)
-        if settings.elbo:
-            self.log_variance = nn.Linear(encoder.dim, encoder.dim)
-            self.language = language
-            start_variances(self.log_variance, settings.log_variance)
-            start_variances(language.gaussian, settings.log_variance, encoder.dim)
+        languages = len(encoder.languages)
+        build = partial(_build_decoder, settings, encoder, width)
+        count = networks_wanted("decoders", settings.decoders, languages)
+        self.decoder = build() if count == 1 else DividedDecoder(build, count, languages)
+        if not settings.elbo:
+            return
+        self.log_variance = nn.Linear(encoder.dim, encoder.dim)
+        start_variances(self.log_variance, settings.log_variance)
+        build_language = partial(_build_language, settings, encoder, width)
+        count = networks_wanted("language_encoders", settings.language_encoders, languages)
+        self.language = build_language() if count == 1 else DividedLanguage(build_language, count, languages)
 
     def loss(self, vectors: Tensor, batch: Batch, progress: float) -> Loss:
         total = vectors.new_zeros(())
@@ -168,8 +169,7 @@ class Vmsst(Objective):
         if isinstance(self.language, SharedLanguage):
             return self.language(vectors)
         assert self.language is not None
-        known = batch.language if self.settings.encoder_language else torch.zeros_like(batch.language)
-        return self.language(batch.tokens, known, self.embeddings)
+        return self.language(batch.tokens, batch.language, self.embeddings)
 
     def _decode(self, semantic: Tensor, language: Tensor | None, batch: Batch) -> Tensor:
         """-log p of all sentences of the batch, summed, from one row of latent variables each."""
@@ -189,8 +189,7 @@ class Vmsst(Objective):
 
     def _decode_some(self, latent: Tensor, tokens: TokenBatch, language: Tensor) -> Tensor:
         assert self.decoder is not None
-        wanted = language if self.settings.decoder_language else torch.zeros_like(language)
-        return self.decoder(latent, tokens, wanted, self.embeddings, self.settings.negatives)
+        return self.decoder(latent, tokens, language, self.embeddings, self.settings.negatives)
 
     def warning(self, parts: dict[str, float]) -> str | None:
         active = parts.get("active_semantic")
@@ -200,6 +199,35 @@ class Vmsst(Objective):
             f"posterior collapse: only {100 * active:.0f}% of the semantic variables are active "
             f"(KL {parts['kl_semantic']:.2f}); lower objective.kl or objective.elbo, or raise objective.translation"
         )
+
+
+def _build_decoder(settings: VmsstSettings, encoder: EncoderFacts, width: int) -> Decoder:
+    condition = encoder.dim * (2 if settings.elbo else 1)
+    told = len(encoder.languages) if settings.decoder_language else 1
+    if settings.networks == "pretrained":
+        source = t5_networks(encoder.pretrained)
+        return T5Decoder(
+            source, settings.decoder_layers, encoder.vocabulary, condition, told, factored=settings.factored
+        )
+    layers = _layers(settings, width, settings.decoder_layers)
+    return TransformerDecoder(layers, encoder.vocabulary, condition, told, factored=settings.factored)
+
+
+def _build_language(settings: VmsstSettings, encoder: EncoderFacts, width: int) -> OneLanguage:
+    told = len(encoder.languages) if settings.encoder_language else 1
+    network: OneLanguage
+    if settings.one_encoder:
+        network = SharedLanguage(encoder.dim)
+    elif settings.networks == "pretrained":
+        network = T5Language(t5_networks(encoder.pretrained), encoder.dim, told)
+    else:
+        network = TransformerLanguage(_layers(settings, width, settings.language_layers), encoder.dim, told)
+    start_variances(network.gaussian, settings.log_variance, encoder.dim)
+    return network
+
+
+def _layers(settings: VmsstSettings, width: int, count: int) -> TransformerSettings:
+    return TransformerSettings(layers=count, dim=width, heads=settings.heads, ffn=settings.ffn, dropout=0.0)
 
 
 def active_units(mean: Tensor) -> Tensor:

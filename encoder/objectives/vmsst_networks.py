@@ -48,12 +48,19 @@ class Embeddings(nn.Module):
         return functional.embedding(ids, self.table) + self.positions(position)
 
 
+class LanguageEmbedding(nn.Embedding):
+    """One row a language; a single row, for all, where the language is not to be told."""
+
+    def forward(self, language: Tensor) -> Tensor:
+        return super().forward(language if self.num_embeddings > 1 else torch.zeros_like(language))
+
+
 class TransformerLanguage(nn.Module):
     """q(z_l | x): transformer layers over tokens and a language embedding, mean, projection to a Gaussian."""
 
     def __init__(self, layers: TransformerSettings, latent: int, languages: int) -> None:
         super().__init__()
-        self.language = nn.Embedding(languages, layers.dim)
+        self.language = LanguageEmbedding(languages, layers.dim)
         self.norm = nn.LayerNorm(layers.dim, eps=NORM_EPS)
         self.layers = nn.ModuleList(Layer(layers) for _ in range(layers.layers))
         self.gaussian = nn.Linear(layers.dim, 2 * latent)
@@ -104,7 +111,7 @@ class Decoder(nn.Module):
     def __init__(self, width: int, vocabulary: int, condition: int, languages: int, *, factored: bool = False) -> None:
         super().__init__()
         self.vocabulary = vocabulary
-        self.start = nn.Embedding(languages, width)
+        self.start = LanguageEmbedding(languages, width)
         scored = width if factored else width + condition
         self.factor = nn.Linear(width + condition, width) if factored else nn.Identity()
         self.output = nn.Parameter(torch.randn(vocabulary + 1, scored) * scored**-0.5)

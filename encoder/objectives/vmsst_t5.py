@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from encoder.models import Pretrained
 from encoder.models.transformer import Layout
-from encoder.objectives.vmsst_networks import Decoder, Embeddings, Gaussian
+from encoder.objectives.vmsst_networks import Decoder, Embeddings, Gaussian, LanguageEmbedding
 from encoder.tokens import TokenBatch
 from mining.errors import InputError
 
@@ -34,7 +34,7 @@ class T5Language(nn.Module):
         super().__init__()
         self.stack = _without_table(source.get_encoder())
         width = source.config.d_model
-        self.language = nn.Embedding(languages, width)
+        self.language = LanguageEmbedding(languages, width)
         self.gaussian = nn.Linear(width, 2 * latent)
 
     def forward(self, tokens: TokenBatch, language: Tensor, embeddings: Embeddings) -> Gaussian:

@@ -12,10 +12,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from encoder.training.schedule import Position
 from encoder.training.trainer import StepReport
-from encoder.training.validation import P_AT_1
+from encoder.training.validation import P_AT_1, STS_DEV
 from mining.errors import InputError
 
 _LOG_SECONDS = 1.0
+_SHORT = {P_AT_1: "P@1", STS_DEV: "STS dev"}  # in the progress bar
 
 
 class Quiet:
@@ -94,7 +95,7 @@ class RunLog(Quiet):
         self._bar.update(self._task, completed=report.done, figures=text, left=left)
 
     def evaluated(self, position: Position, name: str, value: float, best: float) -> None:
-        self._validated = f" {'P@1' if name == P_AT_1 else 'STS dev'} {100 * value:.1f}"
+        self._validated = f" {_SHORT.get(name, 'dev task')} {100 * value:.1f}"
         self._write(position, {name: value, "best": best})
         self._since = time.monotonic()  # an evaluation is not training speed
         self._pairs = self._tokens = 0

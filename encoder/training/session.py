@@ -25,20 +25,22 @@ from encoder.data.preparation import Report, Tokenizer, TokenizerRecipe, prepare
 from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
-from encoder.models import BagSettings, Pretrained, PretrainedSettings, build_model
+from encoder.inference import Encoder
+from encoder.models import BagSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
+from encoder.models.pretrained import TokenizerText
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.objectives.distillation import Distillation
 from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
-from encoder.text import tokenizer_fingerprint
+from encoder.text import TextEncoder, tokenizer_fingerprint
 from encoder.training.start import begin_with, flatten, read_start, start_folder, with_settings_of
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
 from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTask
 from encoder.training.training_card import write_training_card
 from encoder.training.training_settings import TrainSettings
-from encoder.training.validation import Validation, by_retrieval, by_similarity
+from encoder.training.validation import Measure, Validation, by_retrieval, by_similarity, by_task
 from mining.errors import InputError
 from mining.files import restore_folder
 from mining.locks import held_folder
@@ -96,13 +98,17 @@ def train(
     exclude: Sequence[str] = (),
     strict: bool = False,
     report: Report = lambda groups: None,
+    measure: Measure | None = None,
 ) -> Trained:
     """Train into `out`: `best/` is the checkpoint, `training.safetensors` what a resumed run needs, `data/` the tokens.
 
-    `observer` is called with that folder when data is ready and training begins.
+    `observer` is called with that folder when data is ready and training begins. `measure` is the score of
+    `evaluation.task`, as `pipelines.evaluation.dev_score` makes it: encoders know of no benchmark.
     """
+    if settings.evaluation.task is not None and measure is None:
+        raise InputError("evaluation.task: only twinlode train, compare and loop measure it, not encoder.train alone")
     with distributed.process_group() as device, _alone(out):
-        return _run(settings, out, observer, device, exclude=exclude, strict=strict, report=report)
+        return _run(settings, out, observer, device, exclude=exclude, strict=strict, report=report, measure=measure)
 
 
 def _run(
@@ -114,6 +120,7 @@ def _run(
     exclude: Sequence[str],
     strict: bool,
     report: Report,
+    measure: Measure | None,
 ) -> Trained:
     """One encoder, trained from where it stands to its end."""
     out.mkdir(parents=True, exist_ok=True)
@@ -139,7 +146,8 @@ def _run(
     objectives = _objectives(settings, model, data)
     held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
-    job = _job(settings, out, model, objectives, data, held_out, taught, device)
+    validation = _validation(settings, model, data, held_out, device, measure)
+    job = _job(settings, out, model, objectives, data, held_out, taught, validation, device)
     result = Trainer(job, observer(out)).run()
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)
@@ -161,23 +169,36 @@ def _job(
     data: Prepared,
     held_out: HeldOut,
     taught: Taught | None,
+    validation: Validation | None,
     device: torch.device,
 ) -> Job:
     store = data.store
     tasks = [_task(settings, store, held_out, weighted) for weighted in objectives]
     if taught is not None and settings.teacher is not None:
         tasks.append(_teaching(settings, settings.teacher, taught, store, held_out, model))
-    max_tokens = settings.batch.max_tokens
-    validation: Validation | None = None
-    if settings.evaluation.sts is not None:
-        validation = by_similarity(settings.evaluation.sts, data.tokenizer(), max_tokens, device)
-    elif len(held_out.pairs):
-        validation = by_retrieval(pair_batch(store, held_out.pairs, max_tokens).to(device))
 
     def save_best(metrics: dict[str, float]) -> None:
         save_checkpoint(out / BEST, model, settings, data.subword, metrics)
 
     return Job(settings, model, tasks, validation, device, out / STATE_FILE, save_best, store.folder.name)
+
+
+def _validation(
+    settings: TrainSettings,
+    model: nn.Module,
+    data: Prepared,
+    held_out: HeldOut,
+    device: torch.device,
+    measure: Measure | None,
+) -> Validation | None:
+    evaluation, max_tokens = settings.evaluation, settings.batch.max_tokens
+    if evaluation.sts is not None:
+        return by_similarity(evaluation.sts, data.tokenizer(), max_tokens, device)
+    if evaluation.task is not None and measure is not None:
+        text = cast(TextEncoder | TokenizerText, data.tokenizer())
+        encoder = Encoder(cast(SentenceModel, model), text, fingerprint="in training", device=str(device))
+        return by_task(evaluation.task.score, measure, encoder)
+    return by_retrieval(pair_batch(data.store, held_out.pairs, max_tokens).to(device)) if len(held_out.pairs) else None
 
 
 def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: Weighted) -> TrainingTask:

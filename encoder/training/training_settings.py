@@ -52,8 +52,18 @@ class ScheduleSettings(Settings):
     end: float = Field(0.0, ge=0, le=1, description="Share of the learning rate at the end.")
 
 
+class DevTask(Settings):
+    """Another task that chooses the checkpoint: MPCL has STS22 for STS17, Tatoeba for BUCC, and the other way round."""
+
+    benchmark: dict[str, Any] = Field(
+        description="A benchmark of `twinlode eval` and its settings, as in a suite; `data` from the current folder."
+    )
+    score: str = Field(description="Name of one of its scores: dataset and metric.")
+    lower: bool = Field(False, description="The lower, the better, as errors are.")
+
+
 class EvaluationSettings(Settings):
-    """Held-out pairs by which training is watched and the best checkpoint chosen, or `sts` where pairs must not."""
+    """Held-out pairs by which training is watched and the best checkpoint chosen; or `sts` or `task` in their place."""
 
     pairs: int = Field(
         2000,
@@ -71,17 +81,20 @@ class EvaluationSettings(Settings):
         description="Choose by Spearman's correlation on this file (STS-B's sts-dev.csv) instead, without any parallel "
         "text; `pairs` are then 0.",
     )
+    task: DevTask | None = Field(
+        None, description="Choose by the score of a benchmark instead, that of another task; `pairs` are then 0."
+    )
     every: int | None = Field(None, ge=1, description="Steps between evaluations; ten over the run when not given.")
     patience: int | None = Field(None, ge=1, description="Stop after this many evaluations without a better figure.")
 
     @model_validator(mode="before")
     @classmethod
     def _one_choice(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("sts") is not None:
-            if data.get("pairs") or data.get("share"):
-                raise ValueError("the checkpoint is chosen by sts or by held-out pairs; leave out one of them")
-            return data | {"pairs": 0}
-        return data
+        if not isinstance(data, dict) or (data.get("sts") is None and data.get("task") is None):
+            return data
+        if data.get("pairs") or data.get("share") or (data.get("sts") and data.get("task")):
+            raise ValueError("the checkpoint is chosen by sts, by a task or by held-out pairs; leave out the others")
+        return data | {"pairs": 0}
 
 
 class LimitSettings(Settings):

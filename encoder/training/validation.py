@@ -1,4 +1,4 @@
-"""What the best checkpoint is chosen by: retrieval of held-out translations, or similarity of English sentences."""
+"""What the best checkpoint is chosen by: held-out pairs, similarity of English sentences, or another task."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from torch.nn import functional
 
 from encoder.batch import Batch
 from encoder.data.preparation import Tokenizer
+from encoder.inference import Encoder
 from encoder.training.heldout_retrieval import encode_sorted, evaluate
 from mining.errors import InputError
 from mining.files import iterate_lines
 
 P_AT_1 = "held_out_p_at_1"
+STS_DEV = "sts_dev_spearman"
+Measure = Callable[[Encoder], float]  # as a share of 1, the higher the better
 
 
 class Validation(NamedTuple):
@@ -48,7 +51,22 @@ def by_similarity(path: str, tokenizer: Tokenizer, max_tokens: int, device: torc
         correlation = float(spearmanr((one * other).sum(1).cpu().numpy(), gold).statistic)
         return correlation if np.isfinite(correlation) else -1.0  # all vectors are the same
 
-    return Validation("sts_dev_spearman", "Spearman on STS dev", measure)
+    return Validation(STS_DEV, "Spearman on STS dev", measure)
+
+
+def by_task(title: str, measure: Measure, encoder: Encoder) -> Validation:
+    """A score of another task, by the encoder whose model is being trained."""
+
+    def measured(model: nn.Module) -> float:
+        training = model.training
+        model.eval()
+        try:
+            value = measure(encoder)
+        finally:
+            model.train(training)
+        return value if np.isfinite(value) else -1.0
+
+    return Validation("dev_task", title, measured)
 
 
 def _read(path: str) -> tuple[list[str], list[str], np.ndarray]:

@@ -14,6 +14,7 @@ from encoder.distributed import launched_rank
 from encoder.training.observation import Quiet, RunLog
 from encoder.training.session import Trained, train
 from encoder.training.training_settings import EvaluationSettings, TrainSettings
+from encoder.training.validation import Measure
 
 
 def train_watched(
@@ -23,6 +24,7 @@ def train_watched(
     exclude: Sequence[str] = (),
     strict: bool = False,
     tensorboard: bool = False,
+    measure: Measure | None = None,
 ) -> Trained:
     """`train`, shown on the terminal of the first process."""
     console = Console(stderr=True, quiet=launched_rank() > 0)
@@ -47,6 +49,7 @@ def train_watched(
                 begin_training,
                 exclude=list(exclude),
                 strict=strict,
+                measure=measure,
                 report=lambda groups: status.update(f"preparing data: {groups:,} groups tokenized"),
             )
     finally:

@@ -13,6 +13,7 @@ class PoolingChoice(StrEnum):
     folder = "folder"
     mean = "mean"
     cls = "cls"
+    first_last = "first-last"
 
 
 def command(

@@ -23,8 +23,8 @@ def command(
 ) -> None:
     """Train a sentence encoder on parallel text.
 
-    DIR/best is the encoder with the highest held-out P@1. On several GPUs: torchrun --nproc-per-node 8 -m pipelines.cli
-    train ...
+    DIR/best is the encoder with the highest held-out P@1, or as evaluation.sts or evaluation.task choose. On several
+    GPUs: torchrun --nproc-per-node 8 -m pipelines.cli train ...
 
     \b
     Example:
@@ -36,6 +36,7 @@ def command(
     from encoder.training.watched import train_watched
     from pipelines.commands.corpus_languages import require_order
     from pipelines.commands.places import require_folder
+    from pipelines.evaluation.dev_score import measure_of
 
     require_folder(str(out))
     overrides = list(set_ or [])
@@ -43,7 +44,9 @@ def command(
         overrides += ["limits.steps=null", "limits.epochs=null", "limits.examples=null", f"limits.minutes={minutes}"]
     settings = load_settings(TrainSettings, config, overrides)
     require_order(settings.data)
-    train_watched(settings, out, exclude=_expand(exclude or []), strict=strict, tensorboard=tensorboard)
+    measure = measure_of(settings.evaluation)
+    excluded = _expand(exclude or [])
+    train_watched(settings, out, exclude=excluded, strict=strict, tensorboard=tensorboard, measure=measure)
 
 
 def _expand(patterns: list[str]) -> list[str]:

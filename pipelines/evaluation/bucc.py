@@ -28,7 +28,7 @@ from pipelines.evaluation.calibrated import (
     seed_probes,
     shipped_probe_vectors,
 )
-from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable
+from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable, wanted_pairs
 from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
 from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
@@ -117,10 +117,7 @@ class Bucc(Benchmark):
         there = [pair for pair in find_pairs(data) if not self.split or has_split(data, pair, self.split)]
         if not there:
             raise InputError(f"{data.root}: no corpora of the split {self.split}")
-        for pair in self.pairs:
-            if pair not in there:
-                raise InputError(f"{data.root}: no corpora of {pair}; there are {', '.join(there)}")
-        return list(self.pairs) or there
+        return wanted_pairs(data, self.pairs, there)
 
     def _pair(self, source: VectorSource, data: DataFolder, pair: str, outcome: Outcome) -> None:
         training, test = self._splits(data, pair)

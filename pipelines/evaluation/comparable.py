@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,14 @@ def find_pairs(data: DataFolder, or_else: str = "") -> list[str]:
             f"de-en.test.gold, or de-en.de, de-en.en and de-en.gold, perhaps in a folder de-en{or_else}"
         )
     return pairs
+
+
+def wanted_pairs(data: DataFolder, wanted: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Those that are wanted, or all of `there`; one that is not there is an error."""
+    for pair in wanted:
+        if pair not in there:
+            raise InputError(f"{data.root}: no corpora of {pair}; there are {', '.join(there)}")
+    return list(wanted or there)
 
 
 def has_split(data: DataFolder, pair: str, split: str) -> bool:

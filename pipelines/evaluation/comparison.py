@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, model_validator
 
@@ -23,13 +23,17 @@ from mining.locks import held_folder
 from mining.paths import matching
 from pipelines.evaluation.benchmark import evaluate
 from pipelines.evaluation.claims import Claim
+from pipelines.evaluation.dev_score import measure_of
 from pipelines.evaluation.finished_rows import (
     ComparedColumn,
     Finished,
+    MeanColumn,
     column_scores,
     read_finished,
+    with_means,
     write_finished,
 )
+from pipelines.evaluation.setting_choice import best_combination, changed, combinations
 from pipelines.evaluation.sources import load_source
 from pipelines.evaluation.suite import Entry
 
@@ -41,8 +45,10 @@ class ComparedRow(Settings):
 
     name: str = Field(description="Its name in the table.")
     change: dict[str, Any] = Field({}, description="Sections of `train` that this row has otherwise.")
-    choose: tuple[dict[str, Any], ...] = Field(
-        (), description="Further changes, of which the one with the best held-out figure is taken (by the first seed)."
+    choose: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        {},
+        description="Values of a setting such as `optimizer.lr`, of which the first seed takes the one with the best "
+        "held-out figure; of several settings, one after another.",
     )
     encoder: str | None = Field(None, description="Evaluate this encoder without any training.")
     untrained: bool = Field(False, description="Evaluate the pretrained `model` as it comes, cut at its `max_tokens`.")
@@ -61,12 +67,18 @@ class CompareSettings(Settings):
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
     columns: tuple[ComparedColumn, ...] = Field(min_length=1)
+    means: tuple[MeanColumn, ...] = Field((), description="Means of columns, as further columns.")
     exclude: tuple[str, ...] = Field((), description="Text files (globs) whose sentences no row is trained on.")
     claims: tuple[Claim, ...] = Field((), description="What the papers say of rows, held against the figures.")
 
     @property
     def budget(self) -> str:
         return f"{self.examples:,} examples" if self.examples else f"{self.minutes:g} {self.clock} minutes of training"
+
+    @property
+    def titles(self) -> list[str]:
+        """Of all columns, means last."""
+        return [*(column.title for column in self.columns), *(mean.title for mean in self.means)]
 
     @model_validator(mode="after")
     def _one_budget(self) -> CompareSettings:
@@ -84,7 +96,10 @@ class CompareSettings(Settings):
         for column in self.columns:
             if column.benchmark not in labels:
                 raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}: {labels}")
-        names, titles = {row.name for row in self.rows}, {column.title for column in self.columns}
+        for number, mean in enumerate(self.means, len(self.columns)):
+            if unknown := set(mean.of) - set(self.titles[:number]):
+                raise ValueError(f"mean {mean.title}: there is no column {', '.join(sorted(unknown))} before it")
+        names, titles = {row.name for row in self.rows}, set(self.titles)
         for claim in self.claims:
             if unknown := {claim.row, claim.to} - names | {claim.column} - titles:
                 raise ValueError(f"claim {claim.claim!r}: there is no row or column {', '.join(sorted(unknown))}")
@@ -118,9 +133,11 @@ def slug(name: str) -> str:
 def row_settings(
     settings: CompareSettings, row: ComparedRow, out: Path, seed: int = 0, change: Mapping[str, Any] | None = None
 ) -> TrainSettings:
-    """The training configuration of a row; tokens are shared by all rows."""
+    """The training configuration of a row, with the values of `change` by their paths; all rows share tokens."""
     limits = {"examples": settings.examples} if settings.examples else {"minutes": settings.minutes}
-    tree = settings.train | row.change | dict(change or {}) | {"random_seed": seed}
+    tree = settings.train | row.change | {"random_seed": seed}
+    for path, value in (change or {}).items():
+        tree = changed(tree, path, value)
     tree.setdefault("limits", limits | {"clock": settings.clock})
     data, start = tree.get("data"), tree.get("start")
     if isinstance(data, dict):
@@ -144,12 +161,14 @@ def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only
         raise InputError(f"there is no row {unknown[0]!r}; rows are {', '.join(row.name for row in settings.rows)}")
     plans = [plan for row in settings.rows for plan in _plans(settings, row, out)]  # all mistakes before any work
     excluded_files(settings)
+    for evaluation in {repr(one.evaluation): one.evaluation for plan in plans for one in plan.variants}.values():
+        measure_of(evaluation)
     for benchmark in settings.benchmarks:
         if not (Path(settings.data) / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")
     with held_folder(str(out)):
         found = _run_plans(settings, plans, watch, only)
-    return [done for done in found if not _row(settings, done.name).only_start]
+    return [with_means(done, settings.means) for done in found if not _row(settings, done.name).only_start]
 
 
 def _run_plans(
@@ -171,8 +190,7 @@ def _plans(settings: CompareSettings, row: ComparedRow, out: Path) -> list[Train
     plans = []
     as_it_is = row.encoder is not None or row.untrained
     for seed in range(1 if as_it_is else settings.seeds):
-        changes = row.choose or ({},)
-        variants = tuple(row_settings(settings, row, out, seed, change) for change in changes)
+        variants = tuple(row_settings(settings, row, out, seed, change) for change in combinations(row.choose))
         if row.untrained and not isinstance(variants[0].model, PretrainedSettings):
             raise InputError(f"row {row.name}: only a pretrained model is worth evaluating untrained")
         plans.append(
@@ -231,21 +249,28 @@ def excluded_files(settings: CompareSettings) -> list[str]:
 def _train(
     plan: TrainingPlan, chosen: int | None, exclude: Sequence[str], watch: ComparisonWatcher
 ) -> tuple[int, Trained]:
-    """Train the chosen variant; before there is a choice, all of them, and take the best by its held-out figure."""
-    numbers = range(len(plan.variants)) if chosen is None else [chosen]
+    """Train the chosen variant; before there is a choice, some of them, and take the best by its held-out figure."""
     done: dict[int, Trained] = {}
-    for number in numbers:
-        folder = plan.folder if len(plan.variants) == 1 else plan.folder / f"choice-{number}"
-        name = plan.row.name if len(numbers) == 1 else f"{plan.row.name} (choice {number + 1} of {len(numbers)})"
+
+    def held_out(number: int) -> float:
+        several = len(plan.variants) > 1
+        folder = plan.folder / f"choice-{number}" if several else plan.folder
+        name = f"{plan.row.name} (choice {number + 1})" if several else plan.row.name
         done[number] = train(
             plan.variants[number],
             folder,
             partial(watch.training, name),
             exclude=exclude,
-            report=lambda groups, name=name: watch.preparing(name, groups),  # type: ignore[misc]
+            measure=measure_of(plan.variants[number].evaluation),
+            report=lambda groups: watch.preparing(name, groups),
         )
-    best = max(done, key=lambda number: done[number].result.best or 0.0)
-    return best, done[best]
+        return done[number].result.best or 0.0
+
+    if chosen is None:
+        chosen = best_combination(plan.row.choose, held_out)
+    else:
+        held_out(chosen)
+    return chosen, done[chosen]
 
 
 def _row(settings: CompareSettings, name: str) -> ComparedRow:

@@ -12,20 +12,20 @@ from mining.files import atomic_text
 from pipelines.evaluation.claims import Judged, judge
 from pipelines.evaluation.comparison import CompareSettings
 from pipelines.evaluation.finished_rows import Finished, Summary, summary
-from pipelines.evaluation.result_tables import shown, table_lines
+from pipelines.evaluation.result_tables import shown, shown_difference, table_lines
 
 _LEGEND = (
     "In brackets: 95% bootstrap intervals over the items of the test sets and over seeds; ±: standard deviation over "
-    "seeds. Not corrected for the number of claims."
+    "seeds; p: of the paired bootstrap, * below 0.05. Not corrected for the number of claims."
 )
 
 
 def table(settings: CompareSettings, rows: Sequence[Finished]) -> list[list[str]]:
     """Header and one line a row; a dash where a score is missing."""
-    lines = [["", *(column.title for column in settings.columns), "seeds", "steps", "examples"]]
+    lines = [["", *settings.titles, "seeds", "steps", "examples"]]
     for name in dict.fromkeys(row.name for row in rows):
         own = [row for row in rows if row.name == name]
-        figures = [_cell(summary(rows, name, column.title)) for column in settings.columns]
+        figures = [_cell(summary(rows, name, title)) for title in settings.titles]
         steps, examples = (f"{round(float(np.mean(counts))):,}" for counts in _counts(own))
         lines.append([name, *figures, str(len(own)), steps, examples])
     return lines
@@ -51,12 +51,8 @@ def claims_table(settings: CompareSettings, rows: Sequence[Finished]) -> list[li
 def _claim_line(found: Judged) -> list[str]:
     claim = found.claim
     ours = " against ".join("-" if value is None else shown(value) for value in (found.row, found.to))
-    difference = "-"
-    if found.difference is not None:
-        low, high = found.difference.interval
-        difference = f"{found.difference.value:+.1f} [{low:+.1f}, {high:+.1f}]"
     said = f"{claim.claim} ({claim.column}: {claim.row} {claim.expect} than {claim.to})"
-    return [said, claim.paper, ours, difference, found.verdict]
+    return [said, claim.paper, ours, shown_difference(found.difference), found.verdict]
 
 
 def report_files(out: Path) -> tuple[Path, Path]:
@@ -91,5 +87,5 @@ def _record(row: Finished) -> dict[str, object]:
 
 
 def _judged_record(found: Judged) -> dict[str, object]:
-    difference = found.difference and {"value": found.difference.value, "interval": list(found.difference.interval)}
+    difference = found.difference and found.difference._asdict()
     return found._asdict() | {"claim": found.claim.model_dump(), "difference": difference}

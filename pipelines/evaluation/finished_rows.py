@@ -35,6 +35,13 @@ class ComparedColumn(Column):
     minus: str | None = Field(None, description="Another of its scores, which is taken off.")
 
 
+class MeanColumn(Settings):
+    """The mean of columns, as papers sum up their tasks."""
+
+    title: str = Field(description="Its title in the table.")
+    of: tuple[str, ...] = Field(min_length=2, description="Titles of columns, or of means before this one.")
+
+
 class SampledScore(NamedTuple):
     """A score and, where it is made of items, what it would be with other draws of these, the same for every row."""
 
@@ -101,6 +108,26 @@ def _difference(first: SampledScore, second: SampledScore) -> SampledScore:
     if first.replicas is None or second.replicas is None:
         return SampledScore(first.value - second.value, None)
     return SampledScore(first.value - second.value, np.subtract(first.replicas, second.replicas).tolist())
+
+
+def with_means(row: Finished, means: Sequence[MeanColumn]) -> Finished:
+    """`row` with the means of its figures; those that lack a column are left out."""
+    figures = dict(row.figures)
+    for mean in means:
+        if all(title in figures for title in mean.of):
+            figures[mean.title] = _mean({title: figures[title] for title in mean.of})
+    return row._replace(figures=figures)
+
+
+def _mean(figures: dict[str, SampledScore]) -> SampledScore:
+    """Draws of each column are put into an order of its own, the same in every row: test sets vary apart."""
+    value = float(np.mean([figure.value for figure in figures.values()]))
+    drawn = [
+        np.random.default_rng(list(title.encode())).permutation(np.asarray(figure.replicas))
+        for title, figure in figures.items()
+        if figure.replicas is not None
+    ]
+    return SampledScore(value, np.mean(drawn, axis=0).tolist() if len(drawn) == len(figures) else None)
 
 
 def summary(rows: Sequence[Finished], name: str, column: str) -> Summary | None:

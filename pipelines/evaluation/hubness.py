@@ -12,7 +12,7 @@ from mining.errors import InputError
 from pipelines.evaluation.aligned import read_nway
 from pipelines.evaluation.benchmark import Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
-from pipelines.evaluation.comparable import SPLITS, find_pairs, has_split, read_comparable
+from pipelines.evaluation.comparable import SPLITS, find_pairs, has_split, read_comparable, wanted_pairs
 from pipelines.evaluation.measures import hubness, k_occurrence, skewness
 from pipelines.evaluation.samples import TestItems
 from pipelines.evaluation.sources import VectorSource
@@ -27,6 +27,7 @@ class HubnessOfSpace(Benchmark):
     files: str | None = Field(
         None, description="Line-aligned files, `{lang}` in their name, or one TSV with a header of languages."
     )
+    pairs: tuple[str, ...] = Field((), description="Of comparable corpora, such as de-en; all if empty.")
     pivot: str = Field("en", description="Their target language.")
     k: int = Field(10, ge=1, description="Neighbours of each sentence.")
     hub: float = Field(2.0, gt=0, description="A hub is among the neighbours of more than this times k sentences.")
@@ -60,7 +61,7 @@ class HubnessOfSpace(Benchmark):
             for code, other in texts.items():
                 yield f"{code}-{self.pivot}", other, pivot
             return
-        for pair in find_pairs(data):
+        for pair in wanted_pairs(data, self.pairs, find_pairs(data)):
             corpora = read_comparable(data, pair, next(s for s in SPLITS if has_split(data, pair, s)))
             yield pair, corpora.source, corpora.target
 

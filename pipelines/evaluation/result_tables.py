@@ -68,7 +68,7 @@ def shown_headline(measured: Measured) -> str:
 
 
 def shown_difference(difference: Difference | None) -> str:
-    """A difference to the first encoder, with a star where p < 0.05."""
+    """A difference of two scores, with a star where p < 0.05."""
     if difference is None:
         return "-"
     star = " *" if difference.p_value < _SIGNIFICANT else ""

@@ -29,14 +29,17 @@ SAME_LANGUAGE = ("track1.ar-ar", "track3.es-es")
 CROSS_LANGUAGE = ("track2.ar-en", "track4a.es-en", "track6.tr-en")
 # What MTEB averages, and so MPCL: SemEval's tracks without 4b, and what sentence-transformers added.
 MTEB_STS17 = ("ar-ar", "ar-en", "de-en", "en-en", "en-es", "en-fr", "en-it", "en-nl", "en-tr", "es-es", "ko-ko")
+_Group = tuple[str, tuple[str, ...]]  # label and datasets
 UNSTABLE = {"fr-pl", "pl-fr"}  # MPCL leaves it out of its STS22 average
 
 
 class Sts(Benchmark):
-    """All known STS files below a folder."""
+    """All known STS files below a folder. With `seen`, also means of pairs of these languages and of others."""
 
     benchmark: Literal["sts"] = "sts"
     short_gold: bool = Field(False, description="Take the first lines where the gold has fewer (STS17 tr-en).")
+
+    seen: tuple[str, ...] = Field((), description="Languages that the encoder was trained on (MPCL Table 7).")
 
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         sets = read_sets(data, self.short_gold)
@@ -54,7 +57,7 @@ class Sts(Benchmark):
             Choice("pairs", ", ".join(f"{group} {count:,}" for group, count in _pairs_of_groups(sets).items())),
             Choice("datasets of 2012-16 not there", ", ".join(missing(sets)) or "none"),
         ]
-        return Outcome(scores + _averages(sets, items, scores), choices)
+        return Outcome(scores + _averages(sets, items, scores, self.seen), choices)
 
 
 def _pairs_of_groups(sets: Sequence[StsSet]) -> Counter[str]:
@@ -92,7 +95,9 @@ def _score(name: str, metric: str, items: np.ndarray) -> Score:
     return Score(name, metric, sample.value(), sample)
 
 
-def _averages(sets: Sequence[StsSet], items: Sequence[np.ndarray], scores: Sequence[Score]) -> list[Score]:
+def _averages(
+    sets: Sequence[StsSet], items: Sequence[np.ndarray], scores: Sequence[Score], seen: Sequence[str]
+) -> list[Score]:
     by_name = {(score.dataset, score.metric): score for score in scores}
     pearsons, spearmans = [], []
     for year in DATASETS:
@@ -112,12 +117,13 @@ def _averages(sets: Sequence[StsSet], items: Sequence[np.ndarray], scores: Seque
         ("STS17 two languages", CROSS_LANGUAGE),
         *_group_names(sets),
         *_mteb_sts17(sets),
+        *(_seen_and_unseen([*_group_names(sets), *_mteb_sts17(sets)], seen) if seen else ()),
     ):
         found += _mean(label, names, by_name)
     return found
 
 
-def _group_names(sets: Sequence[StsSet]) -> list[tuple[str, tuple[str, ...]]]:
+def _group_names(sets: Sequence[StsSet]) -> list[_Group]:
     groups: dict[str, tuple[str, ...]] = {}
     for found in sets:
         if found.group in ("STS-B", "STS-B multilingual", "SICK", "STS22"):
@@ -128,7 +134,7 @@ def _group_names(sets: Sequence[StsSet]) -> list[tuple[str, tuple[str, ...]]]:
     return list(groups.items())
 
 
-def _mteb_sts17(sets: Sequence[StsSet]) -> list[tuple[str, tuple[str, ...]]]:
+def _mteb_sts17(sets: Sequence[StsSet]) -> list[_Group]:
     """The eleven pairs, whichever files they come from, if all are there."""
     found: dict[str, str] = {}
     for one in sets:
@@ -136,6 +142,17 @@ def _mteb_sts17(sets: Sequence[StsSet]) -> list[tuple[str, tuple[str, ...]]]:
             found["-".join(sorted(one.name.rsplit(".", 1)[-1].split("-")))] = one.name
     names = tuple(found[pair] for pair in MTEB_STS17 if pair in found)
     return [("STS17 11 pairs (MTEB)", names)] if len(names) == len(MTEB_STS17) else []
+
+
+def _seen_and_unseen(groups: Sequence[_Group], seen: Sequence[str]) -> list[_Group]:
+    """Of groups of language pairs, those whose languages are all `seen`, and the others."""
+    parts: list[_Group] = []
+    for label, names in groups:
+        if label.startswith(("STS17", "STS22")):
+            known = tuple(name for name in names if set(name.rsplit(".", 1)[-1].split("-")) <= set(seen))
+            others = tuple(name for name in names if name not in known)
+            parts += [(f"{label}, {len(known)} seen", known), (f"{label}, {len(others)} unseen", others)]
+    return [(label, names) for label, names in parts if names]
 
 
 def _mean(label: str, names: Sequence[str], by_name: dict[tuple[str, str], Score]) -> list[Score]:

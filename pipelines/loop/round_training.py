@@ -19,6 +19,7 @@ from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
 from mining.files import atomic_path
 from pipelines.datasets.manifest import read_model, write_model
+from pipelines.evaluation.dev_score import measure_of
 from pipelines.loop.records import TrainingRecord
 from pipelines.runners.processes import child_environment
 
@@ -46,7 +47,7 @@ def train_round(
     if processes > 1:
         _torchrun(plan, run, exclude, processes)
     else:
-        train(plan, run, observer, exclude=exclude, report=report)
+        train(plan, run, observer, exclude=exclude, report=report, measure=measure_of(plan.evaluation))
     facts = read_facts(run / STATE_FILE)
     step, pairs, _ = facts["position"]
     record = about.model_copy(

@@ -24,7 +24,7 @@ def encode(model: Pretrained, texts: list[str]) -> np.ndarray:
     return model.eval()(model.text.encode(texts).batch()).numpy()
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last"])
 def test_pooling_of_a_plain_folder(xlm_roberta: Path, pooling: str) -> None:
     from transformers import AutoModel, AutoTokenizer
 
@@ -33,9 +33,21 @@ def test_pooling_of_a_plain_folder(xlm_roberta: Path, pooling: str) -> None:
     tokenizer, reference = AutoTokenizer.from_pretrained(xlm_roberta), AutoModel.from_pretrained(xlm_roberta).eval()
     for vector, text in zip(ours, texts, strict=True):
         with torch.inference_mode():
-            states = reference(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
-        expected = states.mean(0) if pooling == "mean" else states[0]
+            first, *_, last = reference(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        expected = {"mean": last[0].mean(0), "cls": last[0, 0], "first-last": (first + last)[0].mean(0) / 2}[pooling]
         np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_first_and_last_layer_stay_in_a_checkpoint_and_are_not_exported(xlm_roberta: Path, tmp_path: Path) -> None:
+    from encoder import Encoder
+    from encoder.exchange import import_encoder
+
+    settings, texts = PretrainedSettings(source=str(xlm_roberta), pooling="first-last"), sentences(5, longest=12)
+    imported = import_encoder(str(xlm_roberta), tmp_path / "checkpoint", settings=settings)
+    model = Pretrained.load(settings)
+    np.testing.assert_allclose(Encoder.load(imported.folder).encode(texts), encode(model, texts), atol=1e-5)
+    with pytest.raises(InputError, match="pools the last layer alone"):
+        model.write(tmp_path / "exported", weights=True)
 
 
 def test_sentences_are_cut_to_the_positions_that_roberta_has(xlm_roberta: Path) -> None:

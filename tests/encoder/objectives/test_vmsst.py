@@ -52,7 +52,15 @@ def literal_decoder(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"factored": True}, {"one_encoder": True}, {"encoder_language": False}, {"decoder_language": False}, {"kl": 0.0}],
+    [
+        {"factored": True},
+        {"language_encoders": 2},
+        {"one_encoder": True},
+        {"encoder_language": False},
+        {"decoder_language": False},
+        {"kl": 0.0},
+        {"decoders": 0, "language_encoders": 0},
+    ],
     ids=lambda changes: next(iter(changes)),
 )
 def test_ablations_of_table_4_change_the_loss_and_train_all_they_have(changes: dict[str, Any]) -> None:
@@ -67,7 +75,7 @@ def test_ablations_of_table_4_change_the_loss_and_train_all_they_have(changes: d
     idle = {name for name, parameter in objective.named_parameters() if parameter.grad is None}
     assert not idle
     if "factored" in changes:
-        assert objective.decoder is not None and objective.decoder.output.shape[1] == DIM
+        assert isinstance(objective.decoder, TransformerDecoder) and objective.decoder.output.shape[1] == DIM
 
 
 @pytest.mark.parametrize("start", [-5.0, 0.0])

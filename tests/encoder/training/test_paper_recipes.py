@@ -12,6 +12,7 @@ from encoder.inference import Encoder
 from encoder.settings import load_settings
 from encoder.training.session import train
 from encoder.training.training_settings import TrainSettings
+from pipelines.evaluation.dev_score import measure_of
 from tests.encoder.fixtures import WORDS, write_tiny_mt5, write_tiny_xlm_roberta
 from tests.encoder.training.test_objectives import Watch
 
@@ -42,13 +43,17 @@ def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("data/stsbenchmark").mkdir()
     sts = [f"g\tf\t2012\t{n}\t{n % 5}\t{text}\t{pairs[0][0]}" for n, text in enumerate(english)]
     Path("data/stsbenchmark/sts-dev.csv").write_text("\n".join(sts))
+    Path("data/sts22").mkdir()
+    for name in ("de", "en", "fr-pl"):
+        rows = [{"sentence1": one, "sentence2": two, "score": n % 5} for n, (one, two) in enumerate(pairs)]
+        Path(f"data/sts22/{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
 
 
 def run(config: str, folder: Path, overrides: list[str]) -> Watch:
     settings = load_settings(TrainSettings, CONFIGS / config, [*SHORT, *overrides])
     watch = Watch()
-    trained = train(settings, folder / "run", lambda folder: watch)
+    trained = train(settings, folder / "run", lambda folder: watch, measure=measure_of(settings.evaluation))
     assert trained.result.position.step == STEPS and trained.result.skipped == 0
     assert np.isfinite(Encoder.load(trained.folder).encode(["the cat sees bread"], "en")).all()
     return watch
@@ -62,13 +67,15 @@ def test_ems(downloads: Path) -> None:
 
 @pytest.mark.parametrize("hard", [False, True], ids=["premises", "hard negatives"])
 def test_mpcl(downloads: Path, hard: bool) -> None:
-    changes = [f"model.source={write_tiny_xlm_roberta(downloads / 'hf')}", "model.max_tokens=20", "evaluation.pairs=6"]
+    changes = [f"model.source={write_tiny_xlm_roberta(downloads / 'hf')}", "model.max_tokens=20"]
     if hard:
         path = "data/XNLI-MT-1.0/multinli/multinli.train.*.tsv"
         changes += [f"data.corpora=[{{path: '{path}', format: nli-parallel}}]", "objective.hard_negatives=true"]
     watch = run("mpcl-paper.yaml", downloads, [*changes, "objective.warmup=2", "objective.warmup_rate=2"])
     linear = 1e-5 * np.array([1, 2 / 3, 1 / 3])
     np.testing.assert_allclose(watch.rates, linear * [2, 2, 1])  # as for a plain language model
+    metrics = json.loads((downloads / "run/best/metrics.json").read_text())
+    assert metrics.keys() == {"dev_task", "step"}
 
 
 def test_msimcse_chooses_by_english_similarity(downloads: Path) -> None:

@@ -14,7 +14,8 @@ from mining.errors import InputError
 from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
-from pipelines.evaluation.finished_rows import Finished, SampledScore, column_scores, summary
+from pipelines.evaluation.finished_rows import Finished, MeanColumn, SampledScore, column_scores, summary, with_means
+from pipelines.evaluation.setting_choice import combinations
 from tests.conftest import Refusal, RunTwinlode
 from tests.encoder.fixtures import write_tiny_xlm_roberta
 
@@ -75,8 +76,13 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
     [
         (("--row", "XYZ"), "there is no row 'XYZ'; rows are EMS, mSimCSE"),
         (("--set", "columns.0.benchmark=sts"), "no benchmark is called sts"),
+        (("--set", "means=[{title: M, of: [Tatoeba, STS]}]"), "mean M: there is no column STS before it"),
         (("--set", "rows.1.name=ems"), "two rows would share the folder ems"),
         (("--set", "benchmarks.0.data=nowhere"), "there is no folder"),
+        (
+            ("--set", "train.evaluation.task={benchmark: {benchmark: tatoeba, data: nowhere}, score: x}"),
+            "evaluation.task: there is no folder nowhere",
+        ),
         (("--set", "rows.1.change.objective.kind=simcse"), "row mSimCSE: objective"),
     ],
 )
@@ -104,7 +110,7 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, twinlode: RunT
         {
             "name": "grown",
             "change": {"start": {"encoder": "row:base"}, "objective": {"kind": "msimcse"}},
-            "choose": [{"optimizer": {"lr": 1e-9}}, {"optimizer": {"lr": 0.05}}],
+            "choose": {"optimizer.lr": [1e-9, 0.05]},
         },
         {"name": "as it is", "encoder": str(tmp_path / "out/base/seed-0/best")},
     ]
@@ -119,7 +125,8 @@ def test_examples_seeds_and_choices(config: Path, tmp_path: Path, twinlode: RunT
     assert trained[0]["chosen"] == trained[1]["chosen"]
     assert (out / "grown/seed-0/choice-0").is_dir() and (out / "grown/seed-0/choice-1").is_dir()
     assert len(list((out / "grown/seed-1").glob("choice-*"))) == 1
-    assert "claims" in report and "| c (Tatoeba: grown higher than as it is)" in (out / "compare.md").read_text()
+    assert 0 <= report["claims"][0]["difference"]["p_value"] <= 1
+    assert "| c (Tatoeba: grown higher than as it is)" in (out / "compare.md").read_text()
 
 
 def test_a_pretrained_model_as_it_comes(config: Path, tmp_path: Path, twinlode: RunTwinlode) -> None:
@@ -168,6 +175,25 @@ def test_shared_items_are_paired() -> None:
     assert own is not None and own.interval is not None and own.interval.high - own.interval.low > 50
 
 
+def test_means_of_columns_keep_draws_apart_and_rows_paired() -> None:
+    """Of two columns with the same draws the mean varies less than either; a constant difference stays for sure."""
+    rows = []
+    for row in [*finished("a", 51, 52), *finished("b", 50, 51)]:
+        figure = row.figures["T"]
+        assert figure.replicas is not None
+        other = SampledScore(figure.value + 2, [value + 2 for value in figure.replicas])
+        rows.append(with_means(row._replace(figures={"T": figure, "U": other}), [MeanColumn(title="M", of=("T", "U"))]))
+    assert [row.figures["M"].value for row in rows] == [52, 53, 51, 52]
+    draws = {title: np.std(rows[0].figures[title].replicas or []) for title in ("T", "M")}
+    assert draws["M"] == pytest.approx(draws["T"] / 2**0.5, rel=0.1)
+    one_seed = [row for row in rows if row.seed == 0]
+    judged = judge(Claim(claim="c", paper="p", row="a", to="b", column="M"), one_seed)
+    assert judged.difference is not None and judged.difference.interval == pytest.approx((1, 1))
+    assert judged.difference.p_value == pytest.approx(2 / 1001)
+    lacking = with_means(rows[0]._replace(figures={"T": rows[0].figures["T"]}), [MeanColumn(title="M", of=("T", "U"))])
+    assert lacking.figures.keys() == {"T"}
+
+
 def test_the_comparison_of_the_papers_is_valid() -> None:
     settings = load_settings(CompareSettings, CONFIGS / "compare.yaml")
     plans = {row.name: row_settings(settings, row, Path("out")) for row in settings.rows}
@@ -183,7 +209,7 @@ def test_the_claims_are_valid(path: Path) -> None:
     settings = load_settings(CompareSettings, path)
     assert settings.claims and settings.examples
     for row in settings.rows:
-        for change in row.choose or ({},):
+        for change in combinations(row.choose):
             plan = row_settings(settings, row, Path("out"), change=change)
             assert plan.data.cache == "out/data"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -43,3 +44,11 @@ def test_of_comparable_corpora(tmp_path: Path) -> None:
     corpora(tmp_path, "de-en/de-en", seed=1, noise=0.2)
     outcome = HubnessOfSpace(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     assert [score.name for score in outcome.scores if score.headline] == ["mean of 2 skewness of N_k"]
+    (tmp_path / "fr-en").mkdir()
+    for file in (tmp_path / "de-en").iterdir():
+        shutil.copy(file, tmp_path / "fr-en" / file.name.replace("de", "fr"))
+    for pairs, directions in (((), 4), (("fr-en",), 2)):
+        outcome = HubnessOfSpace(data=".", pairs=pairs).run(LiteralVectors(), DataFolder(tmp_path))
+        assert f"mean of {directions} skewness of N_k" in [score.name for score in outcome.scores]
+    with pytest.raises(InputError, match="no corpora of es-en; there are de-en, fr-en"):
+        HubnessOfSpace(data=".", pairs=("es-en",)).run(LiteralVectors(), DataFolder(tmp_path))

@@ -160,11 +160,16 @@ def test_eleven_pairs_of_2017(tmp_path: Path, form: str) -> None:
         if form.endswith("jsonl"):
             lines = [json.dumps({"sentence1": a, "sentence2": b, "score": g}) for a, b, g in rows]
         write(tmp_path, form.format(pair), *lines)
-    scores = scores_of(Sts(data=".").run(LiteralVectors(), DataFolder(tmp_path)))
+    of_mpcl = Sts(data=".", seen=("en", "de", "fr", "es", "ru", "zh"))
+    scores = scores_of(of_mpcl.run(LiteralVectors(), DataFolder(tmp_path)))
     sets = read(tmp_path)
     assert {found.group for found in sets.values()} == {"STS17"}
     values = [expected([sets[name]], "Spearman") for name in names]
     assert scores["STS17 11 pairs (MTEB)", "Spearman"] == pytest.approx(np.mean(values), abs=1e-4)
+    seen = [value for name, value in zip(names, values, strict=True) if name in "en-de en-en es-en es-es fr-en"]
+    unseen = [value for value in values if value not in seen]
+    assert scores["STS17 11 pairs (MTEB), 5 seen", "Spearman"] == pytest.approx(np.mean(seen), abs=1e-4)
+    assert scores["STS17 11 pairs (MTEB), 6 unseen", "Spearman"] == pytest.approx(np.mean(unseen), abs=1e-4)
 
 
 def test_gold_of_another_length(tmp_path: Path) -> None:
