@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -162,14 +163,16 @@ class Encoder:
         """
         if isinstance(sentences, str):
             raise InputError("encode takes a list of sentences and was given one string; write encode([sentence])")
-        number: dict[str, int] = {}
-        rows = np.fromiter((number.setdefault(s, len(number)) for s in sentences), np.int64, len(sentences))
+        distinct = list(dict.fromkeys(sentences))
         self.counters.sentences += len(sentences)
-        self.counters.repeated += len(sentences) - len(number)
-        self.counters.empty += sum(not s or s.isspace() for s in sentences)
-        tokens = self.tokenize(list(number), lang)
+        self.counters.repeated += len(sentences) - len(distinct)
+        tokens = self.tokenize(distinct, lang)
+        self.counters.empty += len(sentences) - sum(map(bool, map(str.strip, sentences)))
         vectors = self.encode_tokens(tokens, batch_tokens=batch_tokens, normalize=normalize, progress=progress)
-        return vectors if len(number) == len(sentences) else vectors[rows]
+        if len(distinct) == len(sentences):
+            return vectors
+        number = dict(zip(distinct, count(), strict=False))
+        return vectors[np.fromiter(map(number.__getitem__, sentences), np.int64, len(sentences))]
 
     def encode_tokens(
         self, tokens: Tokens, *, batch_tokens: int | None = None, normalize: bool = False, progress: bool = False

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from encoder.tokens import Tokens
+
+if TYPE_CHECKING:
+    from encoder.word_slots import FoundWords
 
 MOST_WORDS = 300_000  # remembered at a time: all but the rarest of a language
 MOST_CHARACTERS = 6_000_000  # of these words: what stands between spaces may be a sentence, as in Thai
 _LONGEST_WORD = 60
+_FEWEST_SLOTS = 1 << 12
 _EMPTY = Tokens.from_lists([])
 
 
@@ -52,36 +55,64 @@ class WordTable:
     """The token ids of every word met so far; threads may share one."""
 
     def __init__(self) -> None:
-        self._row: dict[str, int] = {}
-        self._table = _EMPTY
-        self._characters = 0
         self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._table, self._characters = _EMPTY, 0
+        self._slots, self._keys = np.full(_FEWEST_SLOTS, -1, np.int32), np.empty(_FEWEST_SLOTS // 2, np.uint64)
+
+    def __len__(self) -> int:
+        return len(self._table.offsets) - 1
 
     def encode(self, texts: Sequence[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
         """The ids of each text, the words of which (some empty) have a space between them.
 
         `encode` is asked for new words, together.
         """
-        words = pc.split_pattern(pa.array(texts, pa.large_string()), " ")
-        distinct = words.values.dictionary_encode()  # by arrow, as most words of a text are in it many times
-        tokens = self._gather(distinct.dictionary.to_pylist(), encode).take(distinct.indices.to_numpy())
-        return Tokens(tokens.ids, tokens.offsets[words.offsets.to_numpy()])
+        from encoder.word_slots import gather_tokens  # compiled, for which an encoder that is only loaded does not wait
 
-    def _gather(self, words: list[str], encode: Callable[[list[str]], Tokens]) -> Tokens:
-        """The ids of each of some different words, in order."""
+        content, starts = _utf8(texts)
         with self._lock:
-            rows = list(map(self._row.get, words))
-            if None in rows:
-                new = [word for word, row in zip(words, rows, strict=True) if row is None]
-                if len(self._row) + len(new) > MOST_WORDS or self._characters > MOST_CHARACTERS:
-                    self._row, self._table, self._characters = {}, _EMPTY, 0
-                    new = words
-                self._add(new, encode(new))
-                rows = list(map(self._row.get, words))
-            return self._table.take(np.array(rows, np.int64))
+            try:
+                found = self._find(content, starts)
+                if len(found.begins) and self._is_full(len(found.begins)):
+                    self._forget()
+                    found = self._find(content, starts)
+                self._add(content, found, encode)
+            except BaseException:
+                self._forget()  # some words have a place, but no tokens
+                raise
+            table = self._table
+        return Tokens(*gather_tokens(*table, found.rows, found.offsets))
 
-    def _add(self, words: list[str], tokens: Tokens) -> None:
+    def _find(self, content: np.ndarray, starts: np.ndarray) -> FoundWords:
+        from encoder.word_slots import SPACE, find_words, make_slots
+
+        words = len(starts) - 1 + int(np.count_nonzero(content[starts[0] : starts[-1]] == SPACE))
+        size = len(self._slots)
+        while size < 2 * (len(self) + words):
+            size *= 2
+        if size > len(self._slots):
+            self._slots = make_slots(self._keys[: len(self)], size)
+            self._keys = np.concatenate([self._keys[: len(self)], np.empty(size // 2 - len(self), np.uint64)])
+        return find_words(content, starts, words, self._slots, self._keys, len(self))
+
+    def _is_full(self, new: int) -> bool:
+        return len(self) + new > MOST_WORDS or self._characters > MOST_CHARACTERS
+
+    def _add(self, content: np.ndarray, found: FoundWords, encode: Callable[[list[str]], Tokens]) -> None:
+        if not len(found.begins):
+            return
+        whole = content.data
+        words = [str(whole[begin:end], "utf-8") for begin, end in zip(found.begins, found.ends, strict=True)]
         self._characters += sum(map(len, words))
-        self._row.update(zip(words, count(len(self._row)), strict=False))
-        offsets = np.concatenate([self._table.offsets, tokens.offsets[1:] + self._table.offsets[-1]])
-        self._table = Tokens(np.concatenate([self._table.ids, tokens.ids]), offsets)
+        self._table = Tokens.concatenate([self._table, encode(words)])
+
+
+def _utf8(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of all texts, and where each starts (and the last ends)."""
+    column = pa.array(texts, pa.large_string())
+    _, offsets, data = column.buffers()
+    starts = np.frombuffer(offsets, np.int64)[: len(column) + 1] if len(column) else np.zeros(1, np.int64)
+    return (np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)), starts

@@ -24,6 +24,7 @@ VOWEL_MARKS = re.compile(
 ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
 _SEMITIC = re.compile("[\u0590-\u06ff]")  # where all of these are
 LAST_LETTER = 0x3FFFF  # the planes above have no letters, marks or forms of letters, and take seconds to look through
+_MANY = 256  # texts from which on plain ones are sorted out first
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MEANINGFUL_FORMS = {"<super>", "<sub>", "<fraction>", "<circle>", "<square>"}
 _LETTER_FORMS = {"<compat>", "<initial>", "<medial>", "<final>", "<isolated>"}
@@ -57,18 +58,37 @@ def normalize(sentences: Sequence[str], settings: NormalizeSettings) -> list[str
     """Every sentence through the steps that are switched on."""
     texts = list(sentences)
     try:
-        if settings.control:
-            texts = [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
-        if settings.nfkc:
-            texts = [text if text.isascii() else _compose(text) for text in texts]
-        if settings.vowel_marks:
-            texts = [_unmarked(text) if _SEMITIC.search(text) else text for text in texts]
-        if settings.whitespace:
-            texts = single_spaced(texts)
+        if len(texts) < _MANY:
+            texts = _all_steps(texts, settings)
+        else:
+            _normalize_special(texts, settings)
         return lowercase(texts) if settings.lowercase else texts
-    except AttributeError:
+    except (AttributeError, TypeError):
         require_text(sentences)
         raise
+
+
+def _normalize_special(texts: list[str], settings: NormalizeSettings) -> None:
+    """Many texts in place; most are plain, and stay as they are."""
+    from encoder.plain_text import special_rows  # compiled, for which few texts do not wait
+
+    try:
+        rows = special_rows(texts).tolist()
+    except UnicodeEncodeError:  # lone surrogates, which a step may take out
+        rows = range(len(texts))
+    for row, text in zip(rows, _all_steps([texts[row] for row in rows], settings), strict=True):
+        texts[row] = text
+
+
+def _all_steps(texts: list[str], settings: NormalizeSettings) -> list[str]:
+    """All but lower case."""
+    if settings.control:
+        texts = [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
+    if settings.nfkc:
+        texts = [text if text.isascii() else _compose(text) for text in texts]
+    if settings.vowel_marks:
+        texts = [_unmarked(text) if _SEMITIC.search(text) else text for text in texts]
+    return single_spaced(texts) if settings.whitespace else texts
 
 
 def single_spaced(sentences: Sequence[str]) -> list[str]:

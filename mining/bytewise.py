@@ -11,7 +11,7 @@ from numba.extending import overload
 from mining.top_k import dot, insert_in_order
 
 LOWEST = np.float32(-1e30)  # below every score; kernels with fastmath must not meet infinities
-_LANES = 512  # maxima taken along a row of a block
+_GROUPS = 16  # for each neighbour that is looked for, whose maxima are the first cut-offs
 _STRIDE = 32  # products tested at once: the test vectorises, hits are rare
 
 
@@ -23,9 +23,15 @@ class SearchSide(NamedTuple):
     places: np.ndarray  # (rows,) int32: which rows of the file these are
     scales: np.ndarray  # (rows,) float32: unit vector = scale x codes, but for rounding
     bounds: np.ndarray  # (rows,) float32: product of codes and cosine differ by at most the two error bounds
-    tops: np.ndarray  # (rows, k) float32, descending: what the best cosines are at least, by products of codes
-    kth_scores: np.ndarray  # (rows,) float32: the last of them
+    tops: np.ndarray  # (rows, k) float32, descending: what the best cosines so far are at least
     cutoffs: np.ndarray  # (rows,) float32: neighbours have score + error bound of at least this
+
+
+class ColumnView(NamedTuple):
+    """What one thread knows of the columns' neighbours, among the rows that it walked since threads last agreed."""
+
+    tops: np.ndarray  # (columns, k) float32, as those of a side
+    cutoffs: np.ndarray  # (columns,) float32
 
 
 class CandidateEdges(NamedTuple):
@@ -68,115 +74,67 @@ def _raise(tops: np.ndarray, value: np.float32) -> None:
 
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
-def raise_rows(
-    block: np.ndarray,  # (rows, columns) int32 products of codes
-    rows: SearchSide,
-    top: int,
-    columns: SearchSide,
-    left: int,
-    group: int,
-    maxima: np.ndarray,  # (groups of rows, columns) float32, out: what the best cosine of each group is at least
-) -> None:
-    """Raise the cut-offs of the rows by a block, and note its maxima for the columns.
+def seed_rows(block: np.ndarray, rows: SearchSide, top: int, columns: SearchSide, left: int) -> None:
+    """First cut-offs of some rows by a block of int32 products.
 
     The k-th largest of the maxima of disjoint groups is at most the k-th largest of all: a cut-off without branches.
     """
-    lanes = np.empty(_LANES, np.float32)
+    k = rows.tops.shape[1]
+    groups = _GROUPS * k
+    maxima, tops = np.empty(groups, np.float32), np.empty(k, np.float32)
     for i in range(block.shape[0]):
-        scale, bound, tops = rows.scales[top + i], rows.bounds[top + i], rows.tops[top + i]
-        best = maxima[i // group]
-        if i % group == 0:
-            best[:] = LOWEST
-        lanes[:] = LOWEST
-        for start in range(0, block.shape[1], _LANES):
-            line, under = block[i, start : start + _LANES], best[start : start + _LANES]
-            scales = columns.scales[left + start : left + start + _LANES]
-            bounds = columns.bounds[left + start : left + start + _LANES]
+        scale, bound = rows.scales[top + i], rows.bounds[top + i]
+        maxima[:], tops[:] = LOWEST, LOWEST
+        for start in range(0, block.shape[1], groups):
+            line = block[i, start : start + groups]
+            scales = columns.scales[left + start : left + start + groups]
+            bounds = columns.bounds[left + start : left + start + groups]
             for j in range(line.shape[0]):
-                score = scales[j] * np.float32(line[j]) * scale
-                lanes[j] = max(lanes[j], score - bounds[j])
-                under[j] = max(under[j], score - bound)
-        for j in range(_LANES):
-            _raise(tops, lanes[j])
-        rows.kth_scores[top + i] = tops[-1]
+                maxima[j] = max(maxima[j], scales[j] * np.float32(line[j]) * scale - bounds[j])
+        for group in range(groups):
+            _raise(tops, maxima[group])
         rows.cutoffs[top + i] = max(rows.cutoffs[top + i], tops[-1] - 2 * bound)
 
 
-@nb.njit(nogil=True, cache=True)
-def raise_columns(maxima: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
-    """Raise the cut-offs of some columns by the maxima of a block, (groups, columns)."""
-    for group in range(maxima.shape[0]):
-        for j in range(first, last):
-            _raise(columns.tops[j], maxima[group, j - first])
-    for j in range(first, last):
-        columns.kth_scores[j] = columns.tops[j, -1]
-        columns.cutoffs[j] = max(columns.cutoffs[j], columns.kth_scores[j] - 2 * columns.bounds[j])
-
-
 @nb.njit(nogil=True, cache=True, fastmath=True)
-def tighten(
-    block: np.ndarray,
-    rows: SearchSide,
-    top: int,
-    row_cosines: np.ndarray,  # (rows, k) float32, descending: what the best cosines are at least, by float32 products
-    columns: SearchSide,
-    left: int,
-    column_cosines: np.ndarray,  # (columns, k): of this thread
-    slack: np.float32,
-) -> None:
-    """Compute the cosines of the best of a block: these let the cut-offs of the rows rise by an error bound."""
-    row_scratch, column_scratch = _scratch(rows), _scratch(columns)
+def seed_columns(block: np.ndarray, rows: SearchSide, top: int, columns: SearchSide, left: int) -> None:
+    """The same for the columns of a block."""
+    width, k = block.shape[1], rows.tops.shape[1]
+    groups = _GROUPS * k
+    maxima, tops = np.full((groups, width), LOWEST, np.float32), np.full((width, k), LOWEST, np.float32)
+    scales = columns.scales[left : left + width]
     for i in range(block.shape[0]):
-        row = top + i
-        scale, bound, kth_score = rows.scales[row], rows.bounds[row], rows.kth_scores[row]
-        for start in range(0, block.shape[1], _STRIDE):
-            line = block[i, start : start + _STRIDE]
-            scales = columns.scales[left + start : left + start + _STRIDE]
-            bounds = columns.bounds[left + start : left + start + _STRIDE]
-            kth_scores = columns.kth_scores[left + start : left + start + _STRIDE]
-            hit = np.int32(0)
-            for j in range(line.shape[0]):
-                score = scales[j] * np.float32(line[j]) * scale
-                hit = np.int32(hit | np.int32((score - bounds[j] >= kth_score) | (score - bound >= kth_scores[j])))
-            if hit == 0:
-                continue
-            for j in range(line.shape[0]):
-                score = scales[j] * np.float32(line[j]) * scale
-                if score - bounds[j] >= kth_score or score - bound >= kth_scores[j]:
-                    column = left + start + j
-                    cosine = _near_cosine(rows, row, row_scratch, columns, column, column_scratch) - slack
-                    _raise(row_cosines[row], cosine)
-                    _raise(column_cosines[column], cosine)
-        rows.cutoffs[row] = max(rows.cutoffs[row], row_cosines[row, -1] - bound)
-
-
-@nb.njit(nogil=True, cache=True)
-def tighten_columns(cosines: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
-    """Raise the cut-offs of some columns by the cosines that the threads found, (threads, columns, k)."""
-    for j in range(first, last):
-        for thread in range(1, cosines.shape[0]):
-            for slot in range(cosines.shape[2]):
-                _raise(cosines[0, j], cosines[thread, j, slot])
-            cosines[thread, j] = LOWEST
-        columns.cutoffs[j] = max(columns.cutoffs[j], cosines[0, j, -1] - columns.bounds[j])
+        scale, bound, best, line = rows.scales[top + i], rows.bounds[top + i], maxima[i % groups], block[i]
+        for j in range(width):
+            best[j] = max(best[j], scales[j] * np.float32(line[j]) * scale - bound)
+    for group in range(groups):
+        for j in range(width):
+            _raise(tops[j], maxima[group, j])
+    for j in range(width):
+        cutoff = tops[j, -1] - 2 * columns.bounds[left + j]
+        columns.cutoffs[left + j] = max(columns.cutoffs[left + j], cutoff)
 
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
 def collect(
-    block: np.ndarray,
+    block: np.ndarray,  # (rows, columns) int32 products of codes
     first: int,
     rows: SearchSide,
     top: int,
     columns: SearchSide,
     left: int,
+    view: ColumnView,
+    slack: np.float32,
     found: CandidateEdges,
     count: int,
 ) -> tuple[int, int]:
     """Append what reaches the cut-off of its row or its column, from row `first` of the block on.
 
-    Returns the row to go on with, as it stops where a row might not fit any more, and how many candidates there are.
+    What is among the best so far gets its cosine, and the cut-offs rise: they soon rule out nearly everything. Returns
+    the row to go on with, as it stops where a row might not fit any more, and how many candidates there are.
     """
     width = block.shape[1]
+    row_scratch, column_scratch = _scratch(rows), _scratch(columns)
     for i in range(first, block.shape[0]):
         if count + width > found.rows.shape[0]:
             return i, count
@@ -186,20 +144,41 @@ def collect(
             line = block[i, start : start + _STRIDE]
             scales = columns.scales[left + start : left + start + _STRIDE]
             bounds = columns.bounds[left + start : left + start + _STRIDE]
-            cutoffs = columns.cutoffs[left + start : left + start + _STRIDE]
+            cutoffs = view.cutoffs[left + start : left + start + _STRIDE]
             hit = np.int32(0)
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
                 hit = np.int32(hit | np.int32((score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])))
             if hit == 0:
                 continue
+            before = count
             for j in range(line.shape[0]):
                 score = scales[j] * np.float32(line[j]) * scale
-                found.rows[count] = row
-                found.columns[count] = left + start + j
-                found.scores[count] = score
+                found.rows[count], found.columns[count], found.scores[count] = row, left + start + j, score
                 count += (score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])
+            for n in range(before, count):
+                score, column = found.scores[n], found.columns[n]
+                j = column - left - start
+                if score >= cutoff + bound or score >= cutoffs[j] + bounds[j]:
+                    cosine = _near_cosine(rows, row, row_scratch, columns, column, column_scratch) - slack
+                    _raise(rows.tops[row], cosine)
+                    _raise(view.tops[column], cosine)
+                    cutoff = max(cutoff, rows.tops[row, -1] - bound)
+                    cutoffs[j] = max(cutoffs[j], view.tops[column, -1] - bounds[j])
+        rows.cutoffs[row] = cutoff
     return block.shape[0], count
+
+
+@nb.njit(nogil=True, cache=True)
+def agree(tops: np.ndarray, cutoffs: np.ndarray, columns: SearchSide, first: int, last: int) -> None:
+    """Put together what the threads found of some columns, (threads, columns, ..): all go on from the best of it."""
+    for j in range(first, last):
+        for thread in range(tops.shape[0]):
+            for slot in range(tops.shape[2]):
+                _raise(columns.tops[j], tops[thread, j, slot])
+            tops[thread, j] = LOWEST
+        columns.cutoffs[j] = max(columns.cutoffs[j], columns.tops[j, -1] - columns.bounds[j])
+        cutoffs[:, j] = columns.cutoffs[j]
 
 
 @nb.njit(nogil=True, cache=True)

@@ -36,6 +36,14 @@ class Utf8Check:
         self.bad = 0
         self._sample = bytearray()
 
+    def decoded(self, line: bytes, lines: int) -> str | None:
+        """The last of the `lines` so far as text; None where it is not UTF-8."""
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            self.add(line, lines)
+            return None
+
     def add(self, line: bytes, lines: int) -> None:
         """One more bad line, the last of the `lines` so far; long files do not wait for their end."""
         self.bad += 1

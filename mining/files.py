@@ -45,7 +45,7 @@ def read_lines(url: str) -> list[str]:
 
 def iterate_lines(url: str) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file; a bad byte or a truncated archive names its line."""
-    for number, line in enumerate(_raw_lines(url), 1):
+    for number, line in enumerate(raw_lines(url), 1):
         try:
             yield line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
@@ -61,18 +61,13 @@ def readable_lines(url: str) -> Iterator[str | None]:
     """`iterate_lines` with None for a line that is not UTF-8; too many of them are an error."""
     check = Utf8Check(url)
     number = 0
-    for number, line in enumerate(_raw_lines(url), 1):
-        try:
-            text = line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            check.add(line, number)
-            yield None
-        else:
-            yield text
+    for number, line in enumerate(raw_lines(url), 1):
+        text = check.decoded(line, number)
+        yield None if text is None else text.rstrip("\r\n")
     check.finish(number)
 
 
-def _raw_lines(url: str) -> Iterator[bytes]:
+def raw_lines(url: str) -> Iterator[bytes]:
     """Lines with their ends; the byte-order mark of UTF-8 is left out, and that of another encoding an error."""
     number = 0
     try:

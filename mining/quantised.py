@@ -14,17 +14,17 @@ import torch
 from mining.bytewise import (
     LOWEST,
     CandidateEdges,
+    ColumnView,
     SearchSide,
+    agree,
     collect,
     group_by,
     prune,
-    raise_columns,
-    raise_rows,
     rescore,
     round_rows,
-    tighten,
-    tighten_columns,
-)  # fmt: skip
+    seed_columns,
+    seed_rows,
+)
 from mining.neighbours import KnnGraph, Neighbours
 from mining.proposals import Blocks, error_bound
 from mining.threads import Threads
@@ -70,7 +70,6 @@ def _side(vectors: Vectors, k: int) -> SearchSide:
         scales=np.zeros(len(places), np.float32),
         bounds=np.zeros(len(places), np.float32),
         tops=np.full((len(places), k), LOWEST),
-        kth_scores=np.full(len(places), LOWEST),
         cutoffs=np.full(len(places), LOWEST),
     )
 
@@ -88,10 +87,9 @@ class _Search:
         self._column_codes = torch.empty((len(columns.places), source.dim), dtype=torch.int8)
         _round(target, columns, 0, self._column_codes, pool)
         self._product = torch.empty(height * width, dtype=torch.int32)
-        self._group = max(8, 256 // rows.tops.shape[1])  # rows whose best product counts for a column's cut-off
-        self._maxima = np.empty((pool.count, -(-(height // pool.count + 1) // self._group), width), np.float32)
-        self._row_cosines = np.full_like(rows.tops, LOWEST)
-        self._column_cosines = np.full((pool.count, *columns.tops.shape), LOWEST)
+        self._views = ColumnView(
+            np.full((pool.count, *columns.tops.shape), LOWEST), np.full((pool.count, len(columns.places)), LOWEST)
+        )
         # Float32 panels, which `knn.plan_cells` makes room for, would take so much more than the codes.
         capacity = 7 * source.dim * len(columns.places) // _CANDIDATE_BYTES // pool.count
         shape = pool.count, capacity
@@ -109,37 +107,36 @@ class _Search:
         product = self._product[: height * width].view(height, width)
         torch._int_mm(self._row_codes[:height], self._column_codes[left : left + width].T, out=product)
         block = product.numpy()
-        maxima = self._maxima[:, :, :width]
-        maxima.fill(LOWEST)
+        room = [True] * self._pool.count
 
-        def rows(thread: int, start: int, stop: int) -> None:
-            raise_rows(block[start:stop], self._rows, top + start, self._columns, left, self._group, maxima[thread])
+        def first_of_rows(thread: int, start: int, stop: int) -> None:
+            seed_rows(block[start:stop], self._rows, top + start, self._columns, left)
 
-        def columns(thread: int, start: int, stop: int) -> None:
-            raise_columns(maxima.reshape(-1, width)[:, start:stop], self._columns, left + start, left + stop)
-
-        def rows_again(thread: int, start: int, stop: int) -> None:
-            by_row, by_column = self._row_cosines, self._column_cosines[thread]
-            tighten(block[start:stop], self._rows, top + start, by_row, self._columns, left, by_column, self._slack)
-
-        def columns_again(thread: int, start: int, stop: int) -> None:
-            tighten_columns(self._column_cosines, self._columns, left + start, left + stop)
+        def first_of_columns(thread: int, start: int, stop: int) -> None:
+            seed_columns(block[:, start:stop], self._rows, top, self._columns, left + start)
 
         def candidates(thread: int, start: int, stop: int) -> None:
             room[thread] = self._gather(thread, block[start:stop], top + start, left)
 
-        room = [True] * self._pool.count
-        for size, work in (
-            (height, rows), (width, columns), (height, rows_again), (width, columns_again), (height, candidates),
-        ):  # fmt: skip
-            self._pool.over_rows(size, work)
+        def united(thread: int, start: int, stop: int) -> None:
+            agree(*self._views, self._columns, left + start, left + stop)
+
+        if left == 0:
+            self._pool.over_rows(height, first_of_rows)
+        if top == 0:
+            self._pool.over_rows(width, first_of_columns)
+            self._views.cutoffs[:, left : left + width] = self._columns.cutoffs[left : left + width]
+        self._pool.over_rows(height, candidates)
+        self._pool.over_rows(width, united)
         return all(room)
 
     def _gather(self, thread: int, block: np.ndarray, top: int, left: int) -> bool:
         """Append a thread's candidates of a block; False when there is no room for them."""
         found, row = CandidateEdges(*(lists[thread] for lists in self._lists)), 0
+        view = ColumnView(*(views[thread] for views in self._views))
         while row < len(block):
-            row, count = collect(block, row, self._rows, top, self._columns, left, found, self._counts[thread])
+            places = row, self._rows, top, self._columns, left
+            row, count = collect(block, *places, view, self._slack, found, self._counts[thread])
             if row < len(block):
                 count = prune(found, count, self._rows, self._columns)
                 if count + 2 * block.shape[1] > len(found.rows):
@@ -149,7 +146,7 @@ class _Search:
 
     def rescored(self) -> KnnGraph:
         """Canonical neighbours of both sides from the candidates."""
-        del self._row_codes, self._column_codes, self._product, self._maxima
+        del self._row_codes, self._column_codes, self._product, self._views
         by_row, by_column = self._lists, CandidateEdges(self._lists.columns, self._lists.rows, self._lists.scores)
         return KnnGraph(
             self._rescore(by_row, self._source, self._rows, self._target, self._columns),

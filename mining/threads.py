@@ -36,6 +36,10 @@ class Threads:
 
     def over_rows(self, rows: int, work: Callable[[int, int, int], object]) -> None:
         """Call `work(thread, start, stop)` once for each thread's share of the rows."""
+        if self.count == 1:  # no other thread is woken for what this one can do
+            if rows:
+                work(0, 0, rows)
+            return
         edges = [rows * part // self.count for part in range(self.count + 1)]
         jobs = [
             self._pool.submit(work, part, edges[part], edges[part + 1])

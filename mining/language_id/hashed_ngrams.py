@@ -101,20 +101,11 @@ def find_words(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
 
     Latin words are left out of a sentence in another script, and what looks like code of any: they tell nothing.
     """
-    latin = 0
-    others = 0
-    unknown = 0
+    counts = np.zeros(_IDEOGRAPH + 1, np.int64)
     for i in range(begin, end):
-        kind = kinds[points[i]]
-        if kind == _LATIN:
-            latin += 1
-        elif kind == _LETTER:
-            others += 1
-        elif kind == _IDEOGRAPH:
-            others += _IDEOGRAPH_LETTERS
-        elif kind == _UNKNOWN:
-            unknown += 1
-    if unknown > latin + others:
+        counts[kinds[points[i]]] += 1
+    latin, others = counts[_LATIN], counts[_LETTER] + _IDEOGRAPH_LETTERS * counts[_IDEOGRAPH]
+    if counts[_UNKNOWN] > latin + others:
         return -1
     least = _LETTER if _LATIN_FOR_ANOTHER * others > latin else _LATIN
     count = 0

@@ -30,6 +30,7 @@ from mining.language_id.hashed_ngrams import (
 
 MODEL_FILE = Path(__file__).with_name("model.npz")
 _BATCH = 8192  # sentences; bounds the memory for scores
+_LANES = 32  # languages added at a time
 _REMEMBERED = 1 << 16  # words, by each thread: 14 MB
 _LONGEST_REMEMBERED = 40  # letters: the sums of longer words might not fit 16 bits
 
@@ -92,7 +93,7 @@ class WordSums(NamedTuple):
 
     slots: NDArray[np.int32]  # open addressing: the place of a word in the other arrays, or -1
     keys: NDArray[np.uint64]  # (_REMEMBERED,)
-    sums: NDArray[np.int16]  # (_REMEMBERED, languages)
+    sums: NDArray[np.int16]  # (_REMEMBERED, languages up to whole lanes)
     features: NDArray[np.int32]  # (_REMEMBERED,)
     size: NDArray[np.int64]  # (1,) words so far
 
@@ -108,7 +109,7 @@ class _Memory(threading.local):
             self.words = WordSums(
                 np.full(4 * _REMEMBERED, -1, np.int32),
                 np.empty(_REMEMBERED, np.uint64),
-                np.empty((_REMEMBERED, len(model.languages)), np.int16),
+                np.zeros((_REMEMBERED, -(-len(model.languages) // _LANES) * _LANES), np.int16),
                 np.empty(_REMEMBERED, np.int32),
                 np.zeros(1, np.int64),
             )
@@ -136,7 +137,8 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
     """Sums of weights, and numbers of features, word by word; most words are known already."""
     slots, keys, known_sums, known_features, size = known  # once: to take one from a tuple counts a reference
     words, buckets = np.empty((MAX_WORDS, 2), np.int64), np.empty(MAX_FEATURES, np.int64)
-    total, own = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1], np.int32)
+    languages = weights.shape[1]
+    total, own = np.zeros(known_sums.shape[1], np.int32), np.zeros(languages, np.int32)
     begin = 0
     for i in range(len(ends)):
         found = find_words(points, begin, ends[i], kinds, words)
@@ -152,21 +154,28 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
             word = slots[slot]
             if word >= 0:
                 counts[i] += known_features[word]
-                for k in range(len(total)):
-                    total[k] += known_sums[word, k]
+                _add(known_sums, word, total)
                 continue
             hashed = hash_word(points, first, last, buckets, 0)
             features = _add_weights(rows, weights, buckets[:hashed], own)
             counts[i] += features
-            total += own
+            total[:languages] += own
             if last - first > _LONGEST_REMEMBERED:
                 continue
             if size[0] == len(keys):  # full: begin anew
                 slots[:], size[0] = -1, 0
             word = size[0]
             slots[slot], keys[word], known_features[word], size[0] = word, key, features, word + 1
-            known_sums[word] = own
-        sums[i] = total
+            known_sums[word, :languages] = own
+        sums[i] = total[:languages]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add(sums, word, total):  # type: ignore[no-untyped-def]
+    """The sums of a word to the total, by whole lanes: what is left over would cost as much as they do."""
+    for first in range(np.uint64(0), np.uint64(len(total)), np.uint64(_LANES)):
+        for k in range(first, first + np.uint64(_LANES)):
+            total[k] += sums[np.uint64(word), k]
 
 
 @numba.njit(cache=True, nogil=True)

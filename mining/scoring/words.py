@@ -15,6 +15,7 @@ from mining.filters.characters import class_members
 
 MAX_WORDS = 80  # of a text; what follows would cost more than it tells
 _LAST = 0x40000
+_FEWEST_SLOTS = 1 << 12
 _DENSE = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _LONGEST_RUN = 4  # characters of a script without spaces: a longer run was not segmented, and is cut
 _PIECE = 2
@@ -51,7 +52,7 @@ def split_words(texts: pa.Array) -> Words:
     """
     content, starts = utf8_content(texts)
     kinds, folded = _kinds(), _folded()
-    capacity = _count_words(content, starts, kinds)
+    capacity = int(starts[-1] - starts[0]) // 2 + len(texts)  # two bytes a word, but for the last of a text
     ids, offsets = np.empty(capacity, np.int32), np.zeros(len(texts) + 1, np.int64)
     begins, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     hashes = np.empty(capacity, np.uint64)
@@ -150,19 +151,6 @@ def _run(content: np.ndarray, at: int, end: int, kinds: np.ndarray) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def _count_words(content: np.ndarray, starts: np.ndarray, kinds: np.ndarray) -> int:
-    total = 0
-    for row in range(len(starts) - 1):
-        at, end = starts[row], starts[row + 1]
-        for _ in range(MAX_WORDS):
-            begin, at = _next_word(content, at, end, kinds)
-            if begin == end:
-                break
-            total += 1
-    return total
-
-
-@nb.njit(cache=True, nogil=True)
 def _split(
     content: np.ndarray,
     starts: np.ndarray,
@@ -175,10 +163,7 @@ def _split(
     hashes: np.ndarray,
 ) -> int:
     """Fill the arrays of `Words`; returns the number of distinct words."""
-    size = 16
-    while size < 2 * len(ids):
-        size *= 2
-    table = np.full(size, -1, np.int32)  # open addressing, by hash alone: 64 bits do not collide in a vocabulary
+    table = np.full(_FEWEST_SLOTS, -1, np.int32)
     token = distinct = 0
     for row in range(len(starts) - 1):
         at, end = starts[row], starts[row + 1]
@@ -187,17 +172,69 @@ def _split(
             if begin == end:
                 break
             key = hash_text(content, begin, at, folded)
-            slot = np.int64(key >> np.uint64(20)) & (size - 1)
-            while table[slot] >= 0 and hashes[table[slot]] != key:
-                slot = (slot + 1) & (size - 1)
-            if table[slot] < 0:
-                table[slot] = distinct
+            slot = _slot(table, hashes, key)
+            word = table[slot]
+            if word < 0:
+                word, table[slot] = distinct, distinct
                 hashes[distinct], begins[distinct], ends[distinct] = key, begin, at
                 distinct += 1
-            ids[token] = table[slot]
+                table = _with_room(table, hashes, distinct)
+            ids[token] = word
             token += 1
         offsets[row + 1] = token
     return distinct
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _slot(table: np.ndarray, keys: np.ndarray, key: np.uint64) -> int:
+    """The place of a key, or the empty one where it belongs: 64 bits of hash do not collide in a vocabulary."""
+    slot = np.int64(key >> np.uint64(20)) & (len(table) - 1)
+    while table[slot] >= 0 and keys[table[slot]] != key:
+        slot = (slot + 1) & (len(table) - 1)
+    return slot
+
+
+@nb.njit(cache=True, nogil=True)
+def _with_room(table: np.ndarray, keys: np.ndarray, count: int) -> np.ndarray:
+    """The table, or once it is half full of these keys one of four times its size."""
+    if 2 * count < len(table):
+        return table
+    larger = np.full(4 * len(table), -1, np.int32)
+    for number in range(count):
+        larger[_slot(larger, keys, keys[number])] = number
+    return larger
+
+
+class WordNumbers:
+    """Words by hash, numbered in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._table, self._keys = np.full(_FEWEST_SLOTS, -1, np.int32), np.empty(0, np.uint64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def of(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The number of each of some distinct words; new ones have the next numbers."""
+        if self._count + len(hashes) > len(self._keys):  # twice the room, so that growing costs little
+            room = np.empty(self._count + 2 * len(hashes), np.uint64)
+            self._keys = np.concatenate([self._keys[: self._count], room])
+        numbers, self._table, self._count = _number(hashes, self._table, self._keys, self._count)
+        return numbers
+
+
+@nb.njit(cache=True, nogil=True)
+def _number(hashes: np.ndarray, table: np.ndarray, keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, int]:
+    numbers = np.empty(len(hashes), np.int64)
+    for word in range(len(hashes)):
+        slot = _slot(table, keys, hashes[word])
+        numbers[word] = table[slot]
+        if table[slot] < 0:
+            numbers[word], table[slot], keys[count] = count, count, hashes[word]
+            count += 1
+            table = _with_room(table, keys, count)
+    return numbers, table, count
 
 
 @nb.njit(cache=True, nogil=True)

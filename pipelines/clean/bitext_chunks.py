@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,20 +11,13 @@ from mining.errors import InputError
 from mining.files import open_binary
 from mining.pair_formats import Format
 from mining.parquet_batches import valid_batches
-from pipelines.clean.bitext_rows import TEXTS, BitextRow, BitextSettings, as_row, read_rows
+from pipelines.clean.bitext_rows import TEXTS, BitextSettings, as_row
+from pipelines.clean.bitext_tables import ROWS, pair_table, read_tables, table_of
 from pipelines.clean.clean_settings import CHUNK
 from pipelines.clean.repeated_pairs import RepeatedPairs
 
-SCHEMA = pa.schema(
-    [
-        ("line", pa.int64()),
-        ("source", pa.string()),
-        ("target", pa.string()),
-        ("record", pa.string()),  # the whole row as it stood there, where it is text
-        ("reason", pa.string()),  # null where the row is a pair
-    ]
-)
-Block = tuple[list[BitextRow], pa.StructArray | None]  # rows, and of a table of its own that part of it
+SCHEMA = pa.schema([("line", pa.int64()), *ROWS])
+Block = tuple[pa.Table, pa.StructArray | None]  # rows, and of a table of its own that part of it
 OWN = "own"  # a further column of chunks of Parquet: all columns of the row, with their types
 
 
@@ -34,8 +26,7 @@ def read_chunks(settings: BitextSettings, size: int = CHUNK) -> Iterator[pa.Tabl
     repeated = RepeatedPairs()
     line = 1
     for rows, own in _even(_blocks(settings, size), size):
-        columns = [range(line, line + len(rows)), *zip(*rows, strict=True)]
-        table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
+        table = rows.add_column(0, "line", pa.array(range(line, line + len(rows)), pa.int64())).combine_chunks()
         reasons = repeated.reasons(table["source"], table["target"], table["reason"])
         table = table.set_column(table.schema.get_field_index("reason"), "reason", reasons)
         yield table if own is None else table.append_column(OWN, own)
@@ -44,16 +35,16 @@ def read_chunks(settings: BitextSettings, size: int = CHUNK) -> Iterator[pa.Tabl
 
 def _even(blocks: Iterator[Block], size: int) -> Iterator[Block]:
     """Blocks of `size` rows, the last of up to half as many more: among few pairs a margin means nothing."""
-    rows: list[BitextRow] = []
+    rows = ROWS.empty_table()
     parts: list[pa.StructArray] = []
     for more, own in blocks:
-        rows += more
+        rows = pa.concat_tables([rows, more])
         parts += [own] if own is not None else []
         while len(rows) >= size + size // 2:
             whole = pa.concat_arrays(parts) if parts else None
             yield rows[:size], None if whole is None else whole.slice(0, size)
             rows, parts = rows[size:], [whole.slice(size)] if whole is not None else []
-    if rows:
+    if len(rows):
         yield rows, pa.concat_arrays(parts) if parts else None
 
 
@@ -61,10 +52,8 @@ def _blocks(settings: BitextSettings, size: int) -> Iterator[Block]:
     """At most `size` rows at a time."""
     if settings.kind == Format.PARQUET:
         yield from _parquet_blocks(settings, size)
-        return
-    rows = read_rows(settings)
-    while block := list(islice(rows, size)):
-        yield block, None
+    else:
+        yield from ((table, None) for table in read_tables(settings, size))
 
 
 def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[Block]:
@@ -73,10 +62,15 @@ def _parquet_blocks(settings: BitextSettings, size: int) -> Iterator[Block]:
             file = pq.ParquetFile(stream)
             names = _text_columns(settings, file.schema_arrow)
             for batch in valid_batches(file, batch_size=size):
-                texts = [batch.column(name).to_pylist() for name in names]
-                yield [as_row(*pair) for pair in zip(*texts, strict=True)], batch.to_struct_array()
+                yield _pairs(*(batch.column(name) for name in names)), batch.to_struct_array()
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{settings.path}: cannot be read ({error})") from None
+
+
+def _pairs(source: pa.Array, target: pa.Array) -> pa.Table:
+    if all(pa.types.is_string(side.type) or pa.types.is_large_string(side.type) for side in (source, target)):
+        return pair_table(*(side.cast(pa.large_string()) for side in (source, target)))
+    return table_of([as_row(*pair) for pair in zip(source.to_pylist(), target.to_pylist(), strict=True)])
 
 
 def _text_columns(settings: BitextSettings, schema: pa.Schema) -> tuple[str, str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -21,7 +20,7 @@ from mining.paths import exists
 from mining.tmx import pick_variant
 from mining.translation_units import iterate_units, local_name
 
-_HEAD = 100  # rows of a TSV that tell how many columns it has: the first alone may be a broken one
+HEAD = 100  # rows of a TSV that tell how many columns it has: the first alone may be a broken one
 TEXTS = ("src_text", "tgt_text")  # what columns and fields are called where nobody says
 
 
@@ -74,28 +73,11 @@ class BitextRow(NamedTuple):
 
 
 def read_rows(settings: BitextSettings) -> Iterator[BitextRow]:
-    """The rows of a format that is text; Parquet has blocks of them (`bitext_chunks`)."""
-    ways = {Format.TSV: _tsv, Format.JSONL: _jsonl, Format.MOSES: _moses, Format.TMX: _tmx}
-    return ways[settings.kind](settings)
+    """The rows of a format that wants a parser for each; others are read by the column (`bitext_tables`)."""
+    return {Format.JSONL: _jsonl, Format.TMX: _tmx}[settings.kind](settings)
 
 
-def _tsv(settings: BitextSettings) -> Iterator[BitextRow]:
-    lines = readable_lines(settings.path)
-    head = list(islice(lines, _HEAD))
-    rows = [line.split("\t") for line in head if line is not None]
-    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-    places = _places(settings, next(cells for cells in rows if len(cells) == width)) if rows else (0, 1)
-    for line in chain(head, lines):
-        cells = (line or "").split("\t")
-        if line is None:
-            yield BitextRow(None, None, None, "not UTF-8")
-        elif len(cells) != width:
-            yield BitextRow(None, None, line, "columns")
-        else:
-            yield as_row(cells[places[0]], cells[places[1]], line)
-
-
-def _places(settings: BitextSettings, cells: list[str]) -> tuple[int, int]:
+def text_places(settings: BitextSettings, cells: list[str]) -> tuple[int, int]:
     """The columns of both texts: as told, the only two, or those behind the score of a mined file."""
     if settings.columns is not None:
         numbers = [int(name) - 1 if name.isdecimal() else -1 for name in settings.columns]
@@ -123,7 +105,7 @@ def _is_number(text: str) -> bool:
 def _jsonl(settings: BitextSettings) -> Iterator[BitextRow]:
     names = settings.columns or TEXTS
     lines = readable_lines(settings.path)
-    head = list(islice(lines, _HEAD))
+    head = list(islice(lines, HEAD))
     _require_fields(settings.path, head, names)
     for line in chain(head, lines):
         if line is None:
@@ -151,19 +133,12 @@ def _require_fields(path: str, lines: Sequence[str | None], names: tuple[str, st
         raise InputError(f"{told}. There are: {fields}")
 
 
-def _moses(settings: BitextSettings) -> Iterator[BitextRow]:
+def moses_files(settings: BitextSettings) -> tuple[str, str]:
+    """The files of both sides."""
     if not settings.src_lang or not settings.tgt_lang:
         raise InputError(f"{settings.path}: a Moses pair needs both languages (--src-lang and --tgt-lang)")
-    end = object()
     files = _zipped if _is_zip(settings.path) else moses_urls
-    sides = (readable_lines(url) for url in files(settings.path, settings.src_lang, settings.tgt_lang))
-    for source, target in zip_longest(*sides, fillvalue=end):
-        if source is end or target is end:
-            yield BitextRow(None, None, None, "other side missing")
-        elif source is None or target is None:
-            yield BitextRow(None, None, None, "not UTF-8")
-        else:
-            yield as_row(source, target, None)
+    return files(settings.path, settings.src_lang, settings.tgt_lang)
 
 
 def _is_zip(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ from pipelines.clean.bitext_rows import BitextSettings
 
 SCORES = ("probability", "cosine", "margin")  # that a row gets on request
 _LINES = (Format.TSV, Format.JSONL)
+_WRITTEN = 4096  # lines at a time
 
 
 def check_outputs(out: str, rejected: str | None, format: Format | None, bitext: BitextSettings) -> list[str]:
@@ -149,6 +151,7 @@ def _as_pairs(table: pa.Table) -> pa.Table:
 def _write_lines(url: str, lines: Iterator[str]) -> int:
     count = 0
     with atomic_text(url) as stream:
-        for count, line in enumerate(lines, 1):  # noqa: B007 - the number of the last is returned
-            stream.write(f"{line}\n")
+        while block := list(islice(lines, _WRITTEN)):
+            stream.write("\n".join([*block, ""]))
+            count += len(block)
     return count

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from mining.scoring.words import decode, utf8_content
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
-_REMEMBERED = 1 << 24  # pairs, by 8 bytes each
+_REMEMBERED = 1 << 24  # pairs at most, by 8 bytes each
+_FEWEST = 1 << 12  # at first: most bitexts are small, and a large table takes long to be touched for the first time
+_ROOM = 8  # places for each pair, while there may be as many
 _LAST = 0x40000  # above are no letters
 _START, _BETWEEN, _NUMBER = 0x2545F4914F6CDD1D, 0x110000, 0x10FFFF  # no characters
 _PLACES = 8  # of a bucket: of a quarter as many pairs as there is room for, one in 5,000 is forgotten
@@ -24,7 +26,8 @@ class RepeatedPairs:
     """Hashes of the pairs so far, in tables of fixed size: of more pairs than these hold, some duplicates stay."""
 
     def __init__(self) -> None:
-        self._same, self._near = (np.zeros(_REMEMBERED, np.uint64) for _ in range(2))
+        self._same, self._near = (np.zeros(_FEWEST, np.uint64) for _ in range(2))
+        self._count = 0
 
     def reasons(self, source: pa.ChunkedArray, target: pa.ChunkedArray, known: pa.ChunkedArray) -> pa.Array:
         """The known reasons, and those of repeated pairs where there is none; of pairs that repeat, the first stays."""
@@ -34,6 +37,10 @@ class RepeatedPairs:
         for side, own in zip((source, target), digits, strict=True):
             _add_letters(*utf8_content(side.take(rows).combine_chunks()), *_forms(), keys, own)
         keys[1] += digits[0] == digits[1]  # a pair whose numbers differ is not kept, so no other repeats it
+        self._count += len(rows)
+        if len(self._same) < min(_ROOM * self._count, _REMEMBERED):
+            size = min(_REMEMBERED, 1 << (2 * _ROOM * self._count).bit_length())
+            self._same, self._near = _moved(self._same, size), _moved(self._near, size)
         same, near = _met(keys[0], self._same), _met(keys[1], self._near)
         reasons = np.array(known.to_pylist(), object)
         reasons[rows[near]] = NEAR_DUPLICATE
@@ -114,6 +121,13 @@ def _add_letters(
 def _mixed(key: np.uint64, code: np.uint32) -> np.uint64:
     key = (key ^ np.uint64(code)) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(32))
+
+
+def _moved(table: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
+    """A table of another size with the same keys."""
+    larger = np.zeros(size, np.uint64)
+    _met(table[table > 0], larger)
+    return larger
 
 
 @nb.njit(cache=True, nogil=True)

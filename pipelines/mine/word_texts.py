@@ -12,7 +12,7 @@ from encoder.inference import Encoder
 from encoder.languages import canonical
 from encoder.segment import CHINESE, segment
 from mining.scoring.features import TextSide, text_side
-from mining.scoring.words import Words, split_words
+from mining.scoring.words import WordNumbers, Words, split_words
 
 _SEGMENTED = CHINESE | {"ja"}
 Projection = Callable[[np.ndarray], np.ndarray]
@@ -35,40 +35,46 @@ class WordEncoder:
 
     def __init__(self, encoder: Encoder, project: Projection, most: int = 400_000) -> None:
         self._encoder, self._project, self._most = encoder, project, most
-        self._rows: dict[str | None, dict[int, int]] = {}
-        self._vectors: np.ndarray | None = None
-        self._count = 0
+        self._known: dict[str | None, _KnownVectors] = {}
         self._lock = Lock()
 
     def of(self, words: Words, lang: str | None) -> np.ndarray:
         """(vocabulary, dim)"""
         with self._lock:
-            return self._of(words, lang)
+            known = self._known.setdefault(lang, _KnownVectors())
+            before = len(known.numbers)
+            numbers = known.numbers.of(words.hashes)
+            if before and sum(len(each.numbers) for each in self._known.values()) > self._most:
+                known = _KnownVectors()
+                before, numbers = 0, known.numbers.of(words.hashes)
+                self._known = {lang: known}
+            new = np.flatnonzero(numbers >= before)
+            try:
+                if len(new) or known.vectors is None:
+                    texts = words.vocabulary.take(pa.array(new)).to_pylist()
+                    known.add(self._project(self._encoder.encode(texts, lang)), before)
+            except BaseException:
+                del self._known[lang]  # some words have a number, but no vector
+                raise
+            assert known.vectors is not None
+            return np.asarray(known.vectors[numbers])
 
-    def _of(self, words: Words, lang: str | None) -> np.ndarray:
-        rows = self._rows.setdefault(lang, {})
-        hashes = words.hashes.tolist()
-        new = [place for place, word in enumerate(hashes) if word not in rows]
-        if self._count + len(new) > self._most and self._count:
-            self._rows, self._count = {}, 0
-            return self._of(words, lang)
-        if new:
-            self._add(rows, words, new, lang)
-        if self._vectors is None:
-            return self._project(self._encoder.encode([], lang))
-        return np.asarray(self._vectors[[rows[word] for word in hashes]])
 
-    def _add(self, rows: dict[int, int], words: Words, new: list[int], lang: str | None) -> None:
-        made = self._project(self._encoder.encode(words.vocabulary.take(new).to_pylist(), lang))
-        kept = np.empty((0, made.shape[1]), np.float32) if self._vectors is None else self._vectors
-        end = self._count + len(new)
-        if end > len(kept):  # twice the room, so that growing costs little
-            grown = np.empty((max(end, 2 * len(kept)), made.shape[1]), np.float32)
-            grown[: self._count] = kept[: self._count]
-            kept = grown
-        kept[self._count : end] = made
-        rows.update(zip(words.hashes[new].tolist(), range(self._count, end), strict=True))
-        self._vectors, self._count = kept, end
+class _KnownVectors:
+    """Words of one language, and their vectors by number."""
+
+    def __init__(self) -> None:
+        self.numbers = WordNumbers()
+        self.vectors: np.ndarray | None = None
+
+    def add(self, made: np.ndarray, before: int) -> None:
+        end = before + len(made)
+        if self.vectors is None or end > len(self.vectors):  # twice the room, so that growing costs little
+            grown = np.empty((end + before, made.shape[1]), np.float32)
+            if self.vectors is not None:
+                grown[:before] = self.vectors[:before]
+            self.vectors = grown
+        self.vectors[before:end] = made
 
 
 def read_texts(texts: Sequence[str], lang: str | None, encoder: WordEncoder) -> TextSide:

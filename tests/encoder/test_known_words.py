@@ -36,6 +36,17 @@ def test_texts_are_their_words() -> None:
     assert len(table.encode([], encode).offsets) == 1
 
 
+def test_words_that_could_not_be_encoded_are_asked_for_again() -> None:
+    table = WordTable()
+
+    def refuse(texts: list[str]) -> Tokens:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        table.encode(["a b"], refuse)
+    assert rows(table.encode(["b a", "größer b"], encode)) == ["ba", "größerb"]
+
+
 @pytest.mark.parametrize(("limit", "value"), [("MOST_WORDS", 5), ("MOST_CHARACTERS", 12)])
 def test_a_full_table_begins_again(monkeypatch: pytest.MonkeyPatch, limit: str, value: int) -> None:
     monkeypatch.setattr(known_words, limit, value)
@@ -43,7 +54,7 @@ def test_a_full_table_begins_again(monkeypatch: pytest.MonkeyPatch, limit: str, 
     for start in range(20):
         asked = [f"word{number}" for number in (0, start, start + 1, start + 2)]
         assert rows(table.encode(asked, encode)) == asked
-        assert len(table._row) <= 8
+        assert len(table) <= 8
 
 
 def test_threads_share_a_table() -> None:
