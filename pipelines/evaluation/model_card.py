@@ -61,9 +61,9 @@ Sentence vectors in {len(card.trained)} languages for mining, cleaning and align
 ## How it was made
 A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of hashed pairs of subwords
 ({model["bigrams"]:,} buckets), words ({model["words"]:,}) and 3- and 4-grams of romanised words
-({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained from nothing on one CPU core by contrastive
-learning with an additive margin and lexical hard negatives (EMS), then held as
-product codes:
+({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained on one CPU core by contrastive
+learning with an additive margin and lexical hard negatives (EMS), beside vectors of a teacher (multilingual Universal
+Sentence Encoder v3, Apache-2.0), then held as product codes; configs/default.yaml says how its text is made:
 
     twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
     python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default --version {version}
@@ -76,8 +76,8 @@ some of them are the probe pairs in `probes.safetensors`. {note}
 ## Limits
 - Text unlike the above (news, speech, medicine) is found less well, and names of rare spelling are missed.
 - Negation, numbers and who did what to whom hardly change a vector: look at pairs before you rely on them.
-- Languages at the end of the table were learned from software help alone. A language that is not in the table was never
-  trained on; `encoder.default.status("xx")` says what is known of one.
+- Languages at the end of the table were learned from messages of programs, names and words alone. A language that is
+  not in the table was never trained on; `encoder.default.status("xx")` says what is known of one.
 - Traditional Chinese is read as simplified, Arabic and Hebrew without vowel marks, and what is written onto an Arabic
   word (and, the, their) as words of their own.
 
