@@ -94,7 +94,9 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
         search = "exact" if sides[0] * sides[1] <= EXACT_LIMIT else "partitioned"
     shards = sum(-(-side // settings.rows_per_shard) for side in sides)
     stages = [_linear(stage, sum(sides), shards, found, settings) for stage in STAGES]
-    blocks = sum(max(count * found.line_bytes / _BLOCK_BYTES, 1.0) - 1 for count in lines)
+    blocks = sum(
+        math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
+    )
     stages[0] = stages[0]._replace(objects=stages[0].objects + _OPENS_A_BLOCK * blocks)
     stages[2] = _graph(stages[2], sides, shards, search, found, settings)
     return CostPlan(lines, search, stages, _limits(sides, stages, search, found, settings, free_disk))
@@ -123,10 +125,11 @@ def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings:
 
 
 def _seconds(stage: str, rows: float, found: Calibrated) -> float:
-    """Loading, and so much a row, by processes that begin with nothing, as that of a mine does."""
-    few, many = found.warm.stages[stage].seconds, found.whole.stages[stage].seconds
-    of_row = max(many - few, 0.0) / max(found.whole.rows - found.warm.rows, 1)
-    return few + of_row * (rows - found.warm.rows)
+    """What a first shard of each side takes with all that is loaded, and so much for each further row."""
+    few, many = found.small.stages[stage].seconds, found.again.stages[stage].seconds
+    of_row = max(many - few, 0.0) / max(found.again.rows - found.small.rows, 1)
+    first = found.whole.stages[stage].seconds
+    return max(first + of_row * (rows - found.whole.rows), found.warm.stages[stage].seconds)
 
 
 def _more_memory(stage: str, rows: float, found: Calibrated, settings: PlanSettings) -> float:
@@ -155,7 +158,7 @@ def _graph(
     found: Calibrated,
     settings: PlanSettings,
 ) -> StageCost:
-    loading = max(found.warm.stages["graph"].seconds - found.small.stages["graph"].seconds, 0.0)
+    loading = max(found.whole.stages["graph"].seconds - found.again.stages["graph"].seconds, 0.0)
     begun = found.whole.stages["graph"].begun
     if search == "exact":
         return _exact_graph(stage._replace(memory=begun), sides, loading, found, settings)

@@ -72,12 +72,13 @@ class Calibrated(NamedTuple):
 
     warm: SampleRun  # of next to nothing, by a process that has loaded nothing yet
     whole: SampleRun  # of a shard as it is in large mines, by another such process, with a partitioned search
+    again: SampleRun  # the same by a process that has loaded all, as further shards of a mine are
     small: SampleRun  # one shard a side
     wide: SampleRun  # one shard of more rows
     large: SampleRun  # as many rows in more shards
     kernels: Kernels
     dim: int
-    line_bytes: float
+    line_bytes: tuple[float, float]  # of each side
 
 
 def calibrate_machine(
@@ -100,12 +101,14 @@ def calibrate_machine(
         rows = lines // _LARGER
         sample("first", _FEW, _FEW)  # loads what the runs below are measured without, and finds what is wrong
         warm = sample("warm", _FEW, _FEW, run_by_new_process)
-        whole = sample("whole", settings.sample, settings.rows_per_shard, run_by_new_process, "partitioned")
+        shard = settings.sample, settings.rows_per_shard
+        whole = sample("whole", *shard, run_by_new_process, "partitioned")
+        again = sample("again", *shard, search="partitioned")
         small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)
         vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
         kernels, dim = measure_kernels(vectors, settings)
-    size = sum(len(line.encode()) + 1 for side in texts for line in side)
-    return Calibrated(warm, whole, small, wide, large, kernels, dim, size / max(sum(map(len, texts)), 1))
+    source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
+    return Calibrated(warm, whole, again, small, wide, large, kernels, dim, (source, target))
 
 
 def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:
