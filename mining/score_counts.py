@@ -6,6 +6,7 @@ Margins are float32 numbers around 1, of which there are some 16 million, so tha
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ class ScoreCounts(NamedTuple):
         filled = [part for part in parts if len(part.values)]
         if len(filled) < 2:
             return filled[0] if filled else cls.none()
+        if all(better.values[-1] > worse.values[0] for better, worse in pairwise(filled)):  # as bands of scores are
+            return cls(*(np.concatenate(column) for column in zip(*filled, strict=True)))
         values, places = np.unique(np.concatenate([part.values for part in filled]), return_inverse=True)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, places, np.concatenate([part.counts for part in filled]))

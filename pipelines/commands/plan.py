@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Predict what a mine takes: core-hours, bytes, files, memory, money, hours, and the first limit that breaks.
 
-    A sample of the text is mined on this machine, which takes about a minute, and every stage is scaled up. With
+    A sample of the text is mined on this machine, which takes a minute or two, and every stage is scaled up. With
     --budget a plan that costs more is refused with exit code 2.
 
     \b

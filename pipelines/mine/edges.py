@@ -115,6 +115,11 @@ def means_of(work: Work, direction: Direction) -> np.ndarray:
     return _mapped(_means_url(work, direction), identity(work.request))
 
 
+def forget_means() -> None:
+    """Let go of the maps: their pages count as memory of a process that has touched them."""
+    _mapped.cache_clear()
+
+
 @lru_cache(maxsize=2)
 def _mapped(url: str, request: str) -> np.ndarray:
     local = local_path(url)

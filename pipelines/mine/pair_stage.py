@@ -24,6 +24,7 @@ from pipelines.mine.edges import (
     DIRECTIONS,
     EDGE,
     GraphShard,
+    forget_means,
     join_means,
     read_array,
     write_array,
@@ -44,6 +45,7 @@ from pipelines.mine.score_bands import (
 )
 from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
 from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_probe, select, selection_url
+from pipelines.runners.freed_memory import release_memory
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
 from pipelines.runners.spool import Spool
@@ -98,8 +100,10 @@ def _mine_here(settings: MineSettings) -> None:
     plan = make_plan(settings)
     matching = _match_here(plan)
     gold = gold_of(plan)
-    chosen = choose([survey(number, plan, gold) for number in range(len(matching.rows))], plan, gold)
+    chosen = choose((survey(number, plan, gold) for number in range(len(matching.rows))), plan, gold)
+    release_memory()
     filtered = _filter_here(plan, chosen)
+    release_memory()
     complete([write(item, plan) for item in outputs(filtered, plan, chosen.selected)], plan)
 
 
@@ -110,12 +114,16 @@ def _match_here(plan: MinePlan) -> Matching:
     for direction in DIRECTIONS if shards else ():
         join_means(plan.work, direction, plan.sides)
     counts = ScoreCounts.united([propose(shard, plan) for shard in shards])
+    forget_means()
+    release_memory()
     bands = cut_bands(counts, plan)
     with Spool[int, np.ndarray](plan.work) as spool:
         for shard in shards:
             spool.add(spread(shard, plan, bands))
         sorted_bands = [sort(item, plan) for item in spool.groups()]
-    return match(sorted_bands, plan)
+    matching = match(sorted_bands, plan)
+    release_memory()
+    return matching
 
 
 def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
@@ -193,17 +201,19 @@ def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndar
     if plan.complete:
         return ChosenPairs(Selected(rows=0, kept=0, threshold=0.0), (), (), 1)
     bands = [found for _, found in sorted(surveys, key=lambda survey: survey[0])]
+    starts = np.cumsum([0, *(band.scores.total for band in bands)])[:-1]
+    matched = Matched.united(bands)
+    del bands  # all scores are there once more
     settings = plan.settings
     selected = read_model(selection_url(plan.work), Selected) or select(
         plan.work,
-        Matched.united(bands),
+        matched,
         gold,
         settings.source,
         settings.target,
         settings.threshold,
         rescored=settings.rescore is not None,
     )
-    starts = np.cumsum([0, *(band.scores.total for band in bands)])[:-1]
     missing = missing_outputs(plan.work, selected.kept, settings.rows_per_shard)
     return ChosenPairs(selected, tuple(starts.tolist()), tuple(missing), _ranks_a_group(plan))
 

@@ -15,6 +15,7 @@ from pipelines.datasets.manifest import join, read_model, write_model
 CURVE = "curve.json"
 _BINS = 60
 _POINTS = 300
+_AT_ONCE = 1 << 20  # of the different scores, which become double precision for a histogram
 
 
 class ScoreCurve(BaseModel):
@@ -38,8 +39,9 @@ class ScoreCurve(BaseModel):
         """Of the scores of all matched corpus pairs, and the curve that gold or probe pairs gave."""
         edges, counts = histogram(scores)
         if known is None:
-            places = np.searchsorted(scores.kept, thinned(scores.total), side="right")
-            kept = scores.kept[places]  # equal scores are kept together
+            counted = scores.kept
+            places = np.searchsorted(counted, thinned(scores.total), side="right")
+            kept = counted[places]  # equal scores are kept together
             points = scores.values[places].astype(np.float64).tolist()
             return cls(edges=edges, counts=counts, threshold=points, kept=kept.tolist(), warning=warning)
         rows = thinned(len(known.threshold))
@@ -66,8 +68,12 @@ def histogram(scores: ScoreCounts, bins: int = _BINS) -> tuple[list[float], list
     if not scores.total:
         return [], []
     low, high = float(scores.values[-1]), scores.quantile(0.999)
-    values = np.clip(scores.values.astype(np.float64), low, high)
-    counts, edges = np.histogram(values, bins, (low, max(high, low + 1e-6)), weights=scores.counts)
+    counts, edges = np.zeros(bins, np.int64), np.empty(0)
+    for first in range(0, len(scores.values), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        values = np.clip(scores.values[part].astype(np.float64), low, high)
+        found, edges = np.histogram(values, bins, (low, max(high, low + 1e-6)), weights=scores.counts[part])
+        counts += found
     return edges.tolist(), counts.tolist()
 
 

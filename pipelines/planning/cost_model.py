@@ -12,22 +12,24 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mining.approximate import EXACT_LIMIT
-from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count
-from mining.partitioned import KEY_BYTES
+from mining.cell import SLACK
+from mining.codebook import SAMPLE_A_CELL, cell_count
+from mining.knn import plan_cells
+from mining.threads import core_count
 from pipelines.graph.recall_sample import MOST_SAMPLE
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
+from pipelines.planning.partition_costs import one_process_bytes, partition_cost
 from pipelines.planning.plan_settings import PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
 from pipelines.prepare.duplicates import BYTES_PER_ROW
+from pipelines.prepare.prepare_settings import PrepareSettings
 
-_CELL_COMPARISONS = 190  # of each row, times the square of its copies: docs/results.md, Partitioned search
-_KEYS_A_ROW = 0.58  # keys that a row is sent to, for each copy: cells near each other share keys
-_LINKED = 2.0  # times the work of comparing with `ALL_CELLS` centroids: finding the nearest of more through HNSW
-_TRUTH_ROWS = 1000  # whose true neighbours are searched
+_OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes and rows read again
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
 _GB = 1e9
+_BLOCK_BYTES = PrepareSettings.model_fields["block_mb"].default * 2**20
 
 
 class StageCost(NamedTuple):
@@ -92,13 +94,17 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
         search = "exact" if sides[0] * sides[1] <= EXACT_LIMIT else "partitioned"
     shards = sum(-(-side // settings.rows_per_shard) for side in sides)
     stages = [_linear(stage, sum(sides), shards, found, settings) for stage in STAGES]
-    stages[2] = _graph(stages[2], sides, search, found, settings)
+    blocks = sum(
+        math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
+    )
+    stages[0] = stages[0]._replace(objects=stages[0].objects + _OPENS_A_BLOCK * blocks)
+    stages[2] = _graph(stages[2], sides, shards, search, found, settings)
     return CostPlan(lines, search, stages, _limits(sides, stages, search, found, settings, free_disk))
 
 
 def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings: PlanSettings) -> StageCost:
     """What grows by row and by shard."""
-    small, wide, large = (run.stages[stage] for run in (found.small, found.wide, found.large))
+    small, wide, large, whole = (run.stages[stage] for run in (found.small, found.wide, found.large, found.whole))
 
     def grown(quantity: Callable[[MeasuredRun], float]) -> float:
         of_row = max(quantity(wide) - quantity(small), 0.0) / max(found.wide.rows - found.small.rows, 1)
@@ -114,20 +120,25 @@ def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings:
         shuffled=grown(lambda run: run.files.shuffled),
         objects=grown(lambda run: run.files.opens),
         parallel=int(shards),
-        memory=large.memory + _memory(stage, rows, found.dim, settings),
+        memory=whole.memory + _more_memory(stage, rows, found, settings),
     )
 
 
 def _seconds(stage: str, rows: float, found: Calibrated) -> float:
-    """Loading, and so much a row: the more of what two shorter runs tell, since neither may take less than nothing."""
-    wide, warm = found.wide.stages[stage].seconds, found.warm.stages[stage].seconds
-    shorter = [(run.rows, run.stages[stage].seconds) for run in (found.warm, found.small)]
-    of_row = max(0.0, *((wide - taken) / max(found.wide.rows - of, 1) for of, taken in shorter))
-    return max(warm, wide - of_row * found.wide.rows) + of_row * rows
+    """What a first shard of each side takes with all that is loaded, and so much for each further row."""
+    few, many = found.small.stages[stage].seconds, found.again.stages[stage].seconds
+    of_row = max(many - few, 0.0) / max(found.again.rows - found.small.rows, 1)
+    first = found.whole.stages[stage].seconds
+    return max(first + of_row * (rows - found.whole.rows), found.warm.stages[stage].seconds)
+
+
+def _more_memory(stage: str, rows: float, found: Calibrated, settings: PlanSettings) -> float:
+    """What a worker has besides what it had of a shard of each side."""
+    return max(_memory(stage, rows, found.dim, settings) - _memory(stage, found.whole.rows, found.dim, settings), 0.0)
 
 
 def _memory(stage: str, rows: float, dim: int, settings: PlanSettings) -> float:
-    """What a worker has besides what it had of the sample."""
+    """What grows with the rows, up to a bound."""
     shares = memory_shares(settings.memory)
     match stage:
         case "prepare":
@@ -140,42 +151,57 @@ def _memory(stage: str, rows: float, dim: int, settings: PlanSettings) -> float:
 
 
 def _graph(
-    stage: StageCost, sides: tuple[float, float], search: str, found: Calibrated, settings: PlanSettings
+    stage: StageCost,
+    sides: tuple[float, float],
+    shards: float,
+    search: str,
+    found: Calibrated,
+    settings: PlanSettings,
 ) -> StageCost:
-    vectors = sum(sides) * (4 * found.dim + 8)
-    loading = max(found.warm.stages["graph"].seconds - found.small.stages["graph"].seconds, 0.0)
+    loading = max(found.whole.stages["graph"].seconds - found.again.stages["graph"].seconds, 0.0)
+    begun = found.whole.stages["graph"].begun
     if search == "exact":
-        comparisons = sides[0] * sides[1]
-        panel = min(settings.memory / 4 / (24 * settings.k), (5e13 / found.dim) ** 0.5)
-        rows, columns = (max(1.0, -(-side // max(panel, settings.rows_per_shard))) for side in sides)
-        more = sides[0] * (columns - 1) + sides[1] * (rows - 1)  # rows that further panels read again
-        lists = 12 * settings.k * more
-        return stage._replace(
-            core_hours=(loading + exact_seconds(sides, found)) / 3600,
-            read=stage.read + 4 * found.dim * more + lists,
-            written=stage.written + lists,
-            objects=stage.objects + 2 * (rows * columns - 1),
-            parallel=max(1, int(comparisons / 1e9)),  # the threads of a worker share a panel
-            memory=stage.memory + 24 * settings.k * sum(min(side, panel) for side in sides),
-        )
-    rows, cells = sum(sides), cell_count(int(sides[0]), int(sides[1]))
-    inside = sides[0] * _CELL_COMPARISONS * settings.copies**2 * _growth(sides)
-    sample = min(SAMPLE_A_CELL * cells, MOST_SAMPLE)
-    assigned = (rows + ITERATIONS * sample) * _centroid_work(cells)
-    truth = exact_seconds((_TRUTH_ROWS, rows), found)
-    seconds = loading + inside / found.kernels.cells + assigned / found.kernels.centroids + truth
-    sent = vectors * _KEYS_A_ROW * settings.copies
-    lists = rows * (12 * settings.k + 16 * settings.copies + 24)
-    alone = lists if lists <= settings.memory else 0.0  # what has no room in one process is searched by many
-    trained = min(4.0 * found.dim * sample, settings.memory / 4)
+        return _exact_graph(stage._replace(memory=begun), sides, loading, found, settings)
+    cost = partition_cost(sides, shards, found.dim, found.kernels, settings)
+    # An exact graph of one panel reads the vectors once, and writes the neighbours into one file for each side.
+    shard_bytes = stage.written - 12 * settings.k * sum(sides)
     return stage._replace(
-        core_hours=seconds / 3600,
-        read=stage.read + 3 * vectors,
-        written=rows * (4 * settings.copies + 9 * settings.k),
-        shuffled=sent + rows * 12 * settings.k * _KEYS_A_ROW * settings.copies,
-        parallel=max(1, int(sent / KEY_BYTES)),
-        memory=stage.memory + alone + min(4 * KEY_BYTES, sent) + 8 * found.dim * cells + trained,
+        core_hours=(loading + cost.seconds) / 3600,
+        read=cost.read,
+        written=cost.written + shard_bytes,
+        shuffled=cost.shuffled,
+        objects=cost.opens,
+        parallel=int(cost.keys),
+        memory=begun + cost.memory,
     )
+
+
+def _exact_graph(
+    stage: StageCost, sides: tuple[float, float], loading: float, found: Calibrated, settings: PlanSettings
+) -> StageCost:
+    panel = min(settings.memory / 4 / (24 * settings.k), (5e13 / found.dim) ** 0.5)
+    rows, columns = (max(1.0, -(-side // max(panel, settings.rows_per_shard))) for side in sides)
+    more = sides[0] * (columns - 1) + sides[1] * (rows - 1)  # rows that further panels read again
+    lists = 12 * settings.k * more
+    return stage._replace(
+        core_hours=(loading + exact_seconds(sides, found)) / 3600,
+        read=stage.read + 4 * found.dim * more + lists,
+        written=stage.written + lists,
+        objects=stage.objects + 2 * (rows * columns - 1),
+        parallel=max(1, int(sides[0] * sides[1] / 1e9)),  # the threads of a worker share a panel
+        memory=stage.memory
+        + 24 * settings.k * sum(min(side, panel) for side in sides)
+        + _cell_memory(sides, found, settings),
+    )
+
+
+def _cell_memory(sides: tuple[float, float], found: Calibrated, settings: PlanSettings) -> float:
+    """Of two shards that are compared: floats of a panel of targets, and the lists of both; see `knn.plan_cells`."""
+    rows, columns = (int(min(side, settings.rows_per_shard)) for side in sides)
+    threads = core_count()
+    plan = plan_cells(rows, columns, found.dim, settings.k, settings.memory, threads)
+    lists = 16 * (settings.k + SLACK)
+    return plan.target_panel * (8 * found.dim + (threads + 2) * lists) + plan.source_panel * (lists + 40 * settings.k)
 
 
 def exact_seconds(sides: tuple[float, float], found: Calibrated) -> float:
@@ -183,15 +209,6 @@ def exact_seconds(sides: tuple[float, float], found: Calibrated) -> float:
     rows, taken = found.small.rows / 2, found.small.stages["graph"].seconds
     of_row = max(taken - rows**2 / found.kernels.exact, 0.0) / (2 * rows)
     return sides[0] * sides[1] / found.kernels.exact + of_row * sum(sides)
-
-
-def _growth(sides: tuple[float, float]) -> float:
-    """Cells are the less even the more there are: 4% more comparisons with each doubling, from 250,000 rows on."""
-    return float(max(1.0, 1 + 0.04 * math.log2(max(min(sides), 1) / 250_000)))
-
-
-def _centroid_work(cells: int) -> float:
-    return cells if cells <= ALL_CELLS else ALL_CELLS * _LINKED
 
 
 def _limits(
@@ -208,7 +225,7 @@ def _limits(
     if search == "exact":
         limits.append(Limit("comparisons of an exact search", sides[0] * sides[1], EXACT_LIMIT, "--search partitioned"))
     else:
-        one = rows * (12 * settings.k + 16 * settings.copies + 24)
+        one = rows * one_process_bytes(settings.k, settings.copies)
         limits.append(
             Limit("memory of a search in one process", one, settings.memory, "raise --memory, or use a cluster")
         )

@@ -35,6 +35,6 @@ class PlanSettings(BaseModel):
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
     workers: int = Field(default=2, ge=1, description="cores that work at the same time")
-    sample: int = Field(default=16_000, ge=200, description="lines of each side that are mined to calibrate the plan")
+    sample: int = Field(default=64_000, ge=200, description="lines of each side that are mined to calibrate the plan")
     budget: float | None = Field(default=None, gt=0, description="refuse a plan that costs more money than this")
     prices: Prices = Prices()

@@ -13,23 +13,18 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import NamedTuple
 
-import numpy as np
 from pydantic import TypeAdapter
 
-from mining.codebook import ROWS_A_CELL, Codebook
-from mining.knn import knn_graph
-from mining.partitioned import key_graph
-from mining.threads import thread_pool
-from mining.vectors import from_array, open_vectors
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.vector_stage import embed
-from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_stage import build_graph
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
+from pipelines.planning.kernel_rates import Kernels, measure_kernels
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
@@ -38,12 +33,9 @@ from pipelines.runners.runner import RunnerSettings
 
 STAGES = ("prepare", "embed", "graph", "mine")
 _SIDES = "src", "tgt"
-_LARGER = 4  # times the rows of the small run
+_LARGER = 4  # times the rows of the next smaller run
 _FEW = 200  # lines that are nothing beside what is loaded for them
-_CENTROIDS = 8192
 _WORDS = 5000
-_EXACT_ROWS = 32_768  # of a side: some five seconds
-_JITTER = 0.3
 
 
 class MeasuredRun(NamedTuple):
@@ -52,6 +44,7 @@ class MeasuredRun(NamedTuple):
     seconds: float
     files: Traffic
     memory: int = 0
+    begun: int = 0  # bytes that the process had when the stage began
 
 
 class SampleRun(NamedTuple):
@@ -74,50 +67,53 @@ class PlainText(NamedTuple):
 _GIVEN = TypeAdapter(tuple[Path, PlanSettings, list[PlainText]])  # what a new process is told
 
 
-class Kernels(NamedTuple):
-    """Comparisons in a second of one core: all with all, inside of cells, with centroids."""
-
-    exact: float
-    cells: float
-    centroids: float
-
-
 class Calibrated(NamedTuple):
-    """All that the plan rests on: three small mines, of which two have the same rows and two the same shards."""
+    """All that the plan rests on: small mines, of which two have the same rows and two the same shards."""
 
     warm: SampleRun  # of next to nothing, by a process that has loaded nothing yet
+    whole: SampleRun  # of a shard as it is in large mines, by another such process, with a partitioned search
+    again: SampleRun  # the same by a process that has loaded all, as further shards of a mine are
     small: SampleRun  # one shard a side
     wide: SampleRun  # one shard of more rows
     large: SampleRun  # as many rows in more shards
     kernels: Kernels
     dim: int
-    line_bytes: float
+    line_bytes: tuple[float, float]  # of each side
 
 
 def calibrate_machine(
     settings: PlanSettings, texts: Sequence[Sequence[str]], langs: Sequence[str | None]
 ) -> Calibrated:
-    """Mines of the texts and of a quarter of them, and the kernels on their vectors."""
-    exact = settings.model_copy(update={"search": "exact"})
+    """Mines of the texts and of parts of them, and the kernels on their vectors."""
 
-    def sample(name: str, lines: int, rows: int, run: Callable[..., SampleRun] = run_stages) -> SampleRun:
+    def sample(
+        name: str, lines: int, rows: int, run: Callable[..., SampleRun] = run_stages, search: Search = "exact"
+    ) -> SampleRun:
         sides = []
         for side, of_side, lang in zip(_SIDES, texts, langs, strict=True):
             file = Path(folder) / f"{name}-{side}.txt"
-            file.write_text("\n".join(of_side[:lines]) + "\n", encoding="utf-8")
+            file.write_text("\n".join(spread_evenly(of_side, lines)) + "\n", encoding="utf-8")
             sides.append(PlainText(file, lang))
-        return run(Path(folder) / name, exact.model_copy(update={"rows_per_shard": rows}), sides)
+        return run(Path(folder) / name, settings.model_copy(update={"rows_per_shard": rows, "search": search}), sides)
 
     with tempfile.TemporaryDirectory(prefix="twinlode-plan-") as folder:
-        rows = settings.sample // _LARGER
+        lines = settings.sample // _LARGER
+        rows = lines // _LARGER
         sample("first", _FEW, _FEW)  # loads what the runs below are measured without, and finds what is wrong
         warm = sample("warm", _FEW, _FEW, run_by_new_process)
-        small, wide = sample("small", rows, rows), sample("wide", settings.sample, settings.sample)
-        large = sample("large", settings.sample, rows)
-        vectors = [open_dataset(f"{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
-        kernels, dim = _kernels(vectors, settings)
-    size = sum(len(line.encode()) + 1 for side in texts for line in side)
-    return Calibrated(warm, small, wide, large, kernels, dim, size / max(sum(map(len, texts)), 1))
+        shard = settings.sample, settings.rows_per_shard
+        whole = sample("whole", *shard, run_by_new_process, "partitioned")
+        again = sample("again", *shard, search="partitioned")
+        small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)
+        vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
+        kernels, dim = measure_kernels(vectors, settings)
+    source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
+    return Calibrated(warm, whole, again, small, wide, large, kernels, dim, (source, target))
+
+
+def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:
+    """At most so many of them."""
+    return [texts[len(texts) * place // count] for place in range(count)] if len(texts) > count else texts
 
 
 def run_by_new_process(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
@@ -179,13 +175,13 @@ def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
 
 @contextmanager
 def _measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
-    seconds, files, before = _processor_seconds(), traffic(), stages[stage]
+    seconds, files, before, begun = _processor_seconds(), traffic(), stages[stage], own_bytes()
     with _watched_memory() as most:
         yield
     files = traffic() - files
     total = Traffic(*(a + b for a, b in zip(before.files, files, strict=True)))
     seconds = before.seconds + _processor_seconds() - seconds
-    stages[stage] = MeasuredRun(seconds, total, max(before.memory, *most))
+    stages[stage] = MeasuredRun(seconds, total, max(before.memory, *most), before.begun or begun)
 
 
 @contextmanager
@@ -220,42 +216,6 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kernels, int]:
-    """On vectors of the sample, in cells of those that are near each other."""
-    sides = []
-    for dataset in datasets:
-        rows = np.concatenate([open_vectors(dataset.place(shard)).stored for shard in dataset.shards])
-        sides.append(from_array(rows.astype(np.float32)))
-    source, target = sides
-    units = source.unit(np.arange(len(source)))
-    with thread_pool(1) as pool:
-        book = Codebook(units[::ROWS_A_CELL])
-        cells = [book.nearest(side.unit(np.arange(len(side))), settings.copies, pool) for side in sides]
-        found = key_graph(source, target, cells[0], cells[1], settings.k, pool)
-        inside = _rate(lambda: key_graph(source, target, cells[0], cells[1], settings.k, pool), found.comparisons)
-        fine = Codebook(units[:_CENTROIDS])
-        some = target.unit(np.arange(min(len(target), 4096)))
-        fine.nearest(some[:64], 1, pool)  # makes the codes of the centroids
-        assigned = _rate(lambda: fine.nearest(some, settings.copies, pool), len(some) * len(fine))
-    many = [from_array(_jittered(side.unit(np.arange(len(side))))) for side in sides]
-    exact = _rate(lambda: knn_graph(many[0], many[1], settings.k), _EXACT_ROWS**2)
-    return Kernels(exact, inside, assigned), source.dim
-
-
-def _jittered(rows: np.ndarray) -> np.ndarray:
-    """As many vectors as an exact search needs to come to its pace, near those there are."""
-    chosen = rows[np.arange(_EXACT_ROWS) % len(rows)]
-    noise = np.random.default_rng(0).standard_normal(chosen.shape, np.float32)
-    return np.asarray(chosen + _JITTER * np.abs(rows).mean() * noise)
-
-
-def _rate(work: Callable[[], object], comparisons: int) -> float:
-    """Comparisons a second."""
-    begun = _processor_seconds()
-    work()
-    return comparisons / max(_processor_seconds() - begun, 0.01)
-
-
 def sampled_lines(urls: Sequence[str], count: int) -> tuple[int, list[str]]:
     """How many lines there are, and at most `count` of them that are not blank, spread evenly."""
     from mining.files import open_decompressed
@@ -270,7 +230,7 @@ def sampled_lines(urls: Sequence[str], count: int) -> tuple[int, list[str]]:
                 while len(kept) > 4 * count:
                     kept, step = kept[::2], 2 * step
     texts = [text for line in kept if (text := line.decode("utf-8", "replace").strip())]
-    return seen, [texts[len(texts) * place // count] for place in range(count)] if len(texts) > count else texts
+    return seen, list(spread_evenly(texts, count))
 
 
 def made_up_lines(count: int, seed: int) -> list[str]:

@@ -15,6 +15,7 @@ from mining import errors
 from mining.errors import InputError
 from mining.threads import core_count
 from pipelines.runners.clusters import ClusterSettings, DataflowSettings, FlinkSettings, SparkSettings, run_on_cluster
+from pipelines.runners.freed_memory import release_memory
 from pipelines.runners.progress import Watch, shown
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def run(
         processes = settings.processes or max(min(core_count(), workers), 1)
         if processes == 1 and here is not None:
             here()
+            release_memory()  # what this stage took at most is not what the next one begins with
         else:
             from pipelines.runners.local import run_local
 

@@ -15,11 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from pipelines.mine.pair_stage import mine
-from pipelines.planning.counted_files import Traffic, traffic
 from tests.benchmarks import plan_check
 from tests.benchmarks.prepare_counts import counted_prepare, write_corpus
-from tests.pipelines.mine.synthetic_graph import write_graph
 
 ROWS = int(os.environ.get("ROWS", "1000000"))
 SHARDS = os.environ.get("SHARDS", "10,40,160")
@@ -38,33 +35,30 @@ def main() -> None:
         print("shards a side | opens | opens a shard | read MB | written MB | CPU s | largest memory MB", flush=True)
         for shards in SHARDS.split(","):
             with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
-                subprocess.run([sys.executable, "-m", __name__, stage, folder, shards], check=True)
+                for command in _commands(stage, folder, shards):
+                    subprocess.run([sys.executable, "-m", *command], check=True)
     if "plan" in parts:
         plan_check.main()
 
 
-def measured(stage: str, folder: Path, shards: int) -> None:
-    """One run, in a process of its own."""
+def _commands(stage: str, folder: str, shards: str) -> list[list[str]]:
+    """The last of them measures itself."""
+    if stage == "prepare":
+        return [[__name__, folder, shards]]
+    place = f"{folder}/graph", str(ROWS), shards
+    return [["tests.benchmarks.mine_counts", what, *place] for what in ("make", "mine")]
+
+
+def measured(folder: Path, shards: int) -> None:
+    """`prepare`, in a process of its own."""
     begun = time.process_time()
-    counted = (_prepared if stage == "prepare" else _mined)(folder, shards)
+    write_corpus(folder / "corpus.txt", ROWS)
+    counted = counted_prepare(folder / "corpus.txt", folder / "sentences", ROWS, shards)[0]
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     sizes = f"{counted.read / 1e6:,.0f} | {counted.written / 1e6:,.0f}"
     taken = time.process_time() - begun
     print(f"{shards} | {counted.opens:,} | {counted.opens / shards:.1f} | {sizes} | {taken:.0f} | {held}", flush=True)
 
 
-def _prepared(folder: Path, shards: int) -> Traffic:
-    write_corpus(folder / "corpus.txt", ROWS)
-    return counted_prepare(folder / "corpus.txt", folder / "sentences", ROWS, shards)[0]
-
-
-def _mined(folder: Path, shards: int) -> Traffic:
-    asked = write_graph(folder / "graph", ROWS, shards)
-    changes = {"edges_at_once": 1 << 21, "rows_per_shard": -(-ROWS // shards), "text_memory": 1 << 26}
-    before = traffic()
-    mine(asked.model_copy(update=changes))
-    return traffic() - before
-
-
 if __name__ == "__main__":
-    measured(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    measured(Path(sys.argv[1]), int(sys.argv[2]))

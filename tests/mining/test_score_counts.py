@@ -1,5 +1,7 @@
 """Counted scores say the same as all scores, however they are united."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,3 +31,14 @@ def test_as_of_all_scores(scores: list[float], share: float, parts: int) -> None
 def test_nothing(parts: list[ScoreCounts]) -> None:
     nothing = ScoreCounts.united(parts)
     assert (nothing.total, nothing.at_least(0.0), len(nothing.at([]))) == (0, 0, 0)
+
+
+def test_parts_in_order_take_little_memory() -> None:
+    scores = np.linspace(2, 0.5, 400_000, dtype=np.float32)
+    parts = [ScoreCounts.of(part) for part in np.array_split(np.unique(scores)[::-1], 5)]
+    tracemalloc.start()
+    together = ScoreCounts.united(parts)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(together.values, np.unique(scores)[::-1])
+    assert peak < 1.2 * sum(column.nbytes for column in together), "values and counts, and no copies to sort"

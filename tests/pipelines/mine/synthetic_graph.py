@@ -35,10 +35,14 @@ def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
             name = f"{direction}-{number:05d}.parquet"
             write_neighbours(work.place(name), ids, _neighbours(ids, rows, direction), {})
             made.append(Shard(index=len(made), name=name, rows=len(ids), digest=f"{len(made)}", role=direction))
-    graph = work.complete(made, Counters(rows_in=2 * rows, kept=2 * rows))
-    source, target = (side.url for side in sides)
-    out = f"counted://{folder}/pairs"
-    return MineSettings(graph=graph.url, source=source, target=target, out=out, filters=FilterSettings.none())
+    work.complete(made, Counters(rows_in=2 * rows, kept=2 * rows))
+    return graph_settings(folder)
+
+
+def graph_settings(folder: Path) -> MineSettings:
+    """Of a mine of what `write_graph` wrote."""
+    graph, source, target, out = (f"counted://{folder}/{name}" for name in ("graph", "src", "tgt", "pairs"))
+    return MineSettings(graph=graph, source=source, target=target, out=out, filters=FilterSettings.none())
 
 
 def _begun(place: Path, kind: Any, inputs: list) -> Work:

@@ -11,8 +11,9 @@ from pipelines.planning import bill, sample_runs
 from pipelines.planning.bill import planned_side, size
 from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
+from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
 from pipelines.planning.plan_settings import PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated, Kernels, MeasuredRun, SampleRun
+from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
 from tests.pipelines.corpora import write_encoder
 
 
@@ -25,8 +26,27 @@ def run(lines: int, shards: int, seconds: float) -> SampleRun:
     return SampleRun(lines, shards, rows, lines // 4, stages | {"graph": graph})
 
 
+KERNELS = Kernels(
+    exact=1e8,
+    cells=1e8,
+    visit=1e-6,
+    truth=1e-5,
+    nearest=CentroidLine(0.0, 1e-8),
+    assigned=CentroidLine(0.0, 1e-8),
+    ordered=1e-4,
+    read=1e-9,
+    spreads=(CellSpread(250, 2.5, 1.2), CellSpread(1000, 4.6, 1.3)),
+)
 FOUND = Calibrated(
-    run(400, 1, 3.0), run(8000, 1, 1.0), run(32_000, 1, 3.4), run(32_000, 4, 3.4), Kernels(1e8, 1e8, 1e8), 256, 60.0
+    warm=run(400, 1, 3.0),
+    whole=run(128_000, 1, 15.0),
+    again=run(128_000, 1, 13.0),
+    small=run(8000, 1, 1.0),
+    wide=run(32_000, 1, 3.4),
+    large=run(32_000, 4, 3.4),
+    kernels=KERNELS,
+    dim=256,
+    line_bytes=(60.0, 60.0),
 )
 
 
@@ -44,17 +64,18 @@ def test_stages_grow_as_they_should() -> None:
         assert large[stage] / small[stage] == pytest.approx(10, rel=0.02)
     assert large["graph"] / small["graph"] == pytest.approx(100, rel=0.02)
     assert small["graph"] == pytest.approx((0.9e6**2 / 1e8 + 1.8e6 * 1e-5) / 3600, rel=0.001)
-    assert small["mine"] == pytest.approx((3 + 1.8e6 * 2.4 / 21_600) / 3600, rel=0.001), "loading, and rows"
+    further = 1.8e6 - 128_000 * 0.9
+    assert small["mine"] == pytest.approx((15 + further * 12 / 108_000) / 3600, rel=0.001), "a shard, and further rows"
     linear = hours(plan(10**9))["graph"] / hours(plan(10**8))["graph"]
     assert 5 < linear < 12, "a partitioned search grows as its rows, and its training is bounded"
     assert plan(10**5).search == "exact" and plan(10**7).search == "partitioned"
 
 
-def test_a_stage_that_took_no_longer_for_more_rows_still_grows() -> None:
-    hidden = FOUND.wide._replace(stages=FOUND.wide.stages | {"embed": FOUND.small.stages["embed"]})
-    begun = FOUND.warm._replace(stages=dict.fromkeys(STAGES, MeasuredRun(0.5, Traffic())))
-    found = predict((10**6, 10**6), FOUND._replace(wide=hidden, warm=begun), PlanSettings(encoder="e"), 1e15)
-    assert hours(found)["embed"] == pytest.approx((0.5 + 1.8e6 * 0.5 / 28_440) / 3600, rel=0.01)
+def test_a_stage_takes_no_less_than_what_is_loaded() -> None:
+    faster = FOUND.again._replace(stages=FOUND.small.stages)
+    found = predict((1000, 1000), FOUND._replace(again=faster), PlanSettings(encoder="e"), 1e15)
+    assert hours(found)["embed"] == pytest.approx(15 / 3600), "what took no longer for more rows has nothing to grow by"
+    assert hours(plan(1000))["embed"] == pytest.approx(3 / 3600)
 
 
 def test_an_exact_graph_takes_its_comparisons_and_its_rows() -> None:
@@ -88,6 +109,14 @@ def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
 def test_a_full_disk_comes_first() -> None:
     found = predict((10**6, 10**6), FOUND, PlanSettings(encoder="e"), 1e6)
     assert found.first_limit.name == "free disk" and found.first_limit.share > 1
+
+
+def test_a_text_of_more_blocks_opens_more_files() -> None:
+    short, long = (FOUND._replace(line_bytes=(size, 1.0)) for size in (16.0, 160.0))
+    opens = [
+        predict((10**6, 10**6), found, PlanSettings(encoder="e"), 1e15).stages[0].objects for found in (short, long)
+    ]
+    assert opens[1] - opens[0] == 6 * 9, "ten blocks instead of one"
 
 
 def test_more_workers_than_work_items_do_not_help() -> None:

@@ -1,0 +1,199 @@
+"""How fast this machine compares vectors of the sample, and how these spread over cells and keys.
+
+Cells of a larger corpus are foreseen by smaller ones: a codebook that is trained on all vectors of the sample, as a
+real one is on those of its own, cuts the space as finely as that of a corpus of eight times as many rows.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from mining.codebook import ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
+from mining.knn import knn_graph
+from mining.partitioned import KEY_BYTES, group_cells, key_graph
+from mining.threads import Threads, thread_pool
+from mining.vectors import Vectors, from_array, open_vectors
+from pipelines.datasets.manifest import Dataset
+from pipelines.graph.recall_sample import DEPTH
+from pipelines.graph.vector_sides import SAMPLE
+from pipelines.planning.plan_settings import PlanSettings
+
+_CENTROIDS = 1024, 8192
+_EXACT_ROWS = 32_768  # of a side: some five seconds
+_SMALL_KEY = 16  # cells: rows of the sample go to about as many keys of these as rows of a corpus to whole ones
+_JITTER = 0.3
+
+
+class CentroidLine(NamedTuple):
+    """Seconds to find the nearest centroids of a vector: some, and so many for each centroid."""
+
+    start: float
+    of_centroid: float
+
+    def seconds(self, centroids: float) -> float:
+        return self.start + self.of_centroid * centroids
+
+
+class CellSpread(NamedTuple):
+    """How rows lie in so many cells."""
+
+    cells: int
+    keys: float  # that a row goes to
+    unevenness: float  # comparisons, by those of cells that are all of one size
+
+
+class Kernels(NamedTuple):
+    """Seconds of one core: what a comparison and a row take in each of the searches."""
+
+    exact: float  # comparisons a second, all with all
+    cells: float  # comparisons a second inside of cells
+    visit: float  # seconds of a row in each key that it goes to
+    truth: float  # seconds of a row that is compared with the sampled rows of the other side
+    nearest: CentroidLine  # one centroid, as training asks for
+    assigned: CentroidLine  # those of all copies
+    ordered: float  # seconds of a cell on its way to a key
+    read: float  # seconds of a byte of a vector file
+    spreads: tuple[CellSpread, CellSpread]  # of fewer and of more cells
+
+    def unevenness(self, cells: float) -> float:
+        """As much more with each doubling of the cells."""
+        few, many = self.spreads
+        of_doubling = (many.unevenness - few.unevenness) / math.log2(many.cells / few.cells)
+        return max(1.0, many.unevenness + of_doubling * math.log2(cells / many.cells))
+
+    def keys_of_row(self, cells: float, copies: int) -> float:
+        """Copies that share a key with another become fewer as a power of the cells."""
+        few, many = ((spread.cells, max(copies - spread.keys, 1e-6)) for spread in self.spreads)
+        power = min(math.log(many[1] / few[1]) / math.log(many[0] / few[0]), 0.0)
+        return min(max(copies - many[1] * (cells / many[0]) ** power, 1.0), copies)
+
+
+def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kernels, int]:
+    """On vectors of the sample, with as many threads as a mine has here."""
+    stored: list[list[np.ndarray]] = [[], []]
+
+    def read() -> None:
+        for rows, dataset in zip(stored, datasets, strict=True):
+            rows += [open_vectors(dataset.place(shard)).stored for shard in dataset.shards]
+
+    taken = _seconds(read) / sum(rows.nbytes for side in stored for rows in side)
+    source, target = sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
+    units = [side.unit(np.arange(len(side))) for side in sides]
+    with thread_pool(None) as pool:
+        cells, visit = _inside(sides, units, settings, pool)
+        nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
+        spreads, ordered = _spreads(units, settings, pool)
+    sampled = from_array(units[0][:: -(-len(source) // SAMPLE)])
+    knn_graph(sampled, target.rows(0, 64), DEPTH * settings.k)  # loads what is compiled
+    truth = _seconds(lambda: knn_graph(sampled, target, DEPTH * settings.k)) / len(target)
+    truth *= SAMPLE / len(sampled)
+    many = [from_array(_jittered(side, _EXACT_ROWS)) for side in units]
+    exact = _EXACT_ROWS**2 / _seconds(lambda: knn_graph(many[0], many[1], settings.k))
+    return Kernels(exact, cells, visit, truth, nearest, assigned, ordered, taken, spreads), source.dim
+
+
+def _inside(
+    sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: PlanSettings, pool: Threads
+) -> tuple[float, float]:
+    """Comparisons a second, and seconds of a row in a key: the same cells as one key and as many."""
+    sample = np.concatenate(units)
+    book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
+    cells = [book.nearest(side, settings.copies, pool) for side in units]
+    searches = []
+    for size in (len(book), _SMALL_KEY):
+        keys = group_cells(book, np.ones(len(book), np.int64), size)
+        searches.append(_Search(sides, cells, keys, settings.k))
+        searches[-1].run(pool)  # compiles
+    whole, parted = (_seconds(partial(search.run, pool)) for search in searches)
+    once, often = (search.visits for search in searches)
+    visit = max(parted - whole, 0.0) / max(often - once, 1)
+    return searches[0].comparisons / max(whole - visit * once, whole / 4), visit
+
+
+class _Search:
+    """The rows of each key against each other, as `partition.search_here` does it."""
+
+    def __init__(self, sides: Sequence[Vectors], cells: Sequence[np.ndarray], keys: np.ndarray, k: int) -> None:
+        self.sides, self.cells, self.keys, self.k = sides, cells, keys, k
+        self.visits, self.comparisons = 0, 0
+
+    def run(self, pool: Threads) -> None:
+        self.visits, self.comparisons = 0, 0
+        own = [self.keys[cells] for cells in self.cells]
+        for key in range(int(self.keys.max()) + 1):
+            rows = [np.flatnonzero((keys == key).any(1)) for keys in own]
+            parts = [side.take(some) for side, some in zip(self.sides, rows, strict=True)]
+            cells = [
+                np.where(keys[some] == key, all_[some], -1)
+                for keys, all_, some in zip(own, self.cells, rows, strict=True)
+            ]
+            found = key_graph(parts[0], parts[1], cells[0], cells[1], self.k, pool)
+            self.visits += sum(map(len, rows))
+            self.comparisons += found.comparisons
+
+
+def _centroid_line(rows: np.ndarray, count: int, pool: Threads) -> CentroidLine:
+    few, many = (Codebook(_jittered(rows, size)) for size in _CENTROIDS)
+    taken = []
+    for book in (few, many):
+        book.nearest(rows[:64], count, pool)  # makes the codes of the centroids
+        taken.append(_seconds(partial(book.nearest, rows, count, pool)) / len(rows))
+    of_centroid = max(taken[1] - taken[0], 0.0) / (len(many) - len(few))
+    return CentroidLine(max(taken[0] - of_centroid * len(few), 0.0), of_centroid)
+
+
+def _spreads(
+    units: Sequence[np.ndarray], settings: PlanSettings, pool: Threads
+) -> tuple[tuple[CellSpread, CellSpread], float]:
+    """Of a quarter of the cells that the sample is enough for, and of all; and the seconds to order a cell."""
+    most = max(8, sum(map(len, units)) // SAMPLE_A_CELL)
+    spreads, taken = [], 0.0
+    for count in (most // 4, most):
+        sample = np.concatenate([side[:: max(1, most // count)] for side in units])
+        book = train_codebook(sample, count, pool)
+        cells = [book.nearest(side, settings.copies, pool) for side in units]
+        begun = time.process_time()
+        keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
+        taken = (time.process_time() - begun) / len(book)
+        counts = [np.bincount(side.ravel(), minlength=len(book)) for side in cells]
+        even = counts[0].sum() * counts[1].sum() / len(book)
+        spreads.append(CellSpread(len(book), _distinct(cells, keys), float((counts[0] * counts[1]).sum() / even)))
+    return (spreads[0], spreads[1]), taken
+
+
+def _distinct(cells: Sequence[np.ndarray], keys: np.ndarray) -> float:
+    """Different keys of a row, on average."""
+    ordered = np.sort(np.concatenate([keys[side] for side in cells]), axis=1)
+    return float((1 + (np.diff(ordered, axis=1) != 0).sum(1)).mean())
+
+
+def row_bytes(dim: int, k: int, copies: int) -> int:
+    """Of a vector in each of its cells, as `partition.make_keys` counts them."""
+    return 4 * dim + 16 * (k + 4) + 8 * copies
+
+
+def cells_a_key(dim: int, settings: PlanSettings) -> int:
+    """Cells of the mean size that make a key."""
+    budget = min(KEY_BYTES, settings.memory // 8)
+    rows = 2 * ROWS_A_CELL * settings.copies
+    return max(1, int(budget // (rows * row_bytes(dim, settings.k, settings.copies))))
+
+
+def _jittered(rows: np.ndarray, count: int) -> np.ndarray:
+    """As many vectors as a search needs to come to its pace, near those there are."""
+    chosen = rows[np.arange(count) % len(rows)]
+    noise = np.random.default_rng(0).standard_normal(chosen.shape, np.float32)
+    return np.asarray(chosen + _JITTER * np.abs(rows).mean() * noise)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of all threads of this process."""
+    begun = time.process_time()
+    work()
+    return max(time.process_time() - begun, 1e-4)

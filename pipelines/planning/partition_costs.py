@@ -1,0 +1,158 @@
+"""What a partitioned graph takes, from what its steps do: see `graph.partition` and `graph.recall_sample`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count
+from mining.partitioned import KEY_BYTES
+from pipelines.graph.recall_sample import DEPTH, MOST_SAMPLE
+from pipelines.graph.vector_sides import SAMPLE
+from pipelines.planning.kernel_rates import Kernels, row_bytes
+from pipelines.planning.plan_settings import PlanSettings
+
+_LINKED = 2.0  # times the work of comparing with `ALL_CELLS` centroids: finding the nearest of more through HNSW
+_PASSES = 5  # over the vectors: sample, true neighbours, cells, keys, shards of the graph
+_KEPT_OPEN = 4  # vector files: of no more than these there is one pass
+_OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
+_OPENS = 36  # manifests, codebook, the sampled rows of both sides
+_ARRAY = 350  # bytes of an array's name and header in a file of arrays
+# Times its vectors: by shard, joined, as codes with lists, and what the allocator keeps of the key before.
+_KEY_MEMORY = 3.5
+
+
+class PartitionCost(NamedTuple):
+    """Seconds of one core, bytes, files opened, and memory beside what the process has when it begins."""
+
+    seconds: float
+    read: float
+    written: float
+    shuffled: float
+    opens: float
+    memory: float
+    keys: float
+
+
+class _Sizes(NamedTuple):
+    """What the steps are given."""
+
+    sides: tuple[float, float]
+    shards: float
+    dim: int
+    k: int
+    copies: int
+    memory: int
+    cells: int
+    trained: float  # vectors that the codebook is trained on
+    visits: float  # rows in all keys together
+
+    @property
+    def rows(self) -> float:
+        return sum(self.sides)
+
+    @property
+    def key_bytes(self) -> float:
+        return min(KEY_BYTES, self.memory / 8)
+
+    @property
+    def keys(self) -> float:
+        whole = self.rows * self.copies * row_bytes(self.dim, self.k, self.copies)
+        return max(1.0, -(-whole // self.key_bytes))
+
+    @property
+    def lists(self) -> float:
+        """Bytes of the neighbours, cells and keys of all rows, which one process holds."""
+        return self.rows * (12 * self.k + 8 * self.copies + 16) + 4 * self.visits
+
+    @property
+    def alone(self) -> bool:
+        """What has no room in one process is searched by many, and no file keeps what a key found."""
+        return self.rows * one_process_bytes(self.k, self.copies) <= self.memory
+
+
+def one_process_bytes(k: int, copies: int) -> int:
+    """Of a row, as `partition.require_memory` counts them."""
+    return 12 * k + 16 * copies + 24
+
+
+def partition_cost(
+    sides: tuple[float, float], shards: float, dim: int, kernels: Kernels, settings: PlanSettings
+) -> PartitionCost:
+    """Without the shards of the graph themselves, whose bytes are those of an exact one."""
+    cells = cell_count(int(sides[0]), int(sides[1]))
+    trained = min(SAMPLE_A_CELL * cells, MOST_SAMPLE, settings.memory / 4 / (4 * dim), sum(sides))
+    visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
+    size = _Sizes(sides, shards, dim, settings.k, settings.copies, settings.memory, cells, trained, visits)
+    return PartitionCost(
+        seconds=_seconds(size, kernels),
+        read=_read(size),
+        written=_written(size),
+        shuffled=visits * (4 * dim + 20 + 4 * size.copies + _found_bytes(size)),
+        opens=_OPENS_A_SHARD * shards + _OPENS + (size.keys if size.alone else 0),
+        memory=_memory(size),
+        keys=size.keys,
+    )
+
+
+def _seconds(size: _Sizes, kernels: Kernels) -> float:
+    mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
+    inside = mean * kernels.unevenness(size.cells) / kernels.cells
+    centroids = size.cells if size.cells <= ALL_CELLS else ALL_CELLS * _LINKED
+    checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too
+    assigned = (size.rows + checked) * kernels.assigned.seconds(centroids)
+    trained = ITERATIONS * size.trained * kernels.nearest.seconds(centroids)
+    passes = _passes(size) * _vector_bytes(size) * kernels.read
+    return (
+        inside
+        + size.visits * kernels.visit
+        + assigned
+        + trained
+        + size.rows * kernels.truth
+        + size.cells * kernels.ordered
+        + passes
+    )
+
+
+def _vector_bytes(size: _Sizes) -> float:
+    return size.rows * (4 * size.dim + 8)
+
+
+def _passes(size: _Sizes) -> int:
+    return _PASSES if size.shards > _KEPT_OPEN else 1
+
+
+def _sample_bytes(size: _Sizes) -> float:
+    """Of the rows that the codebook is trained on, and of those whose true neighbours are searched."""
+    return size.trained * 4 * size.dim + 2 * SAMPLE * (4 * size.dim + 8)
+
+
+def _truth_bytes(size: _Sizes) -> float:
+    """Each shard has its nearest for all sampled rows of the other side, with their cells."""
+    return size.shards * SAMPLE * DEPTH * size.k * (12 + 4 * size.copies)
+
+
+def _found_bytes(size: _Sizes) -> int:
+    """Of a row that a key found neighbours for."""
+    return 4 + 12 * size.k
+
+
+def _read(size: _Sizes) -> float:
+    vectors = _passes(size) * _vector_bytes(size)
+    cells = 2 * 4 * size.copies * size.rows + 4 * size.cells * size.shards
+    checked = size.shards * SAMPLE * (4 * size.dim + 8 + 8 + 12 * size.k)
+    return vectors + _sample_bytes(size) + _truth_bytes(size) + cells + checked
+
+
+def _written(size: _Sizes) -> float:
+    found = size.visits * _found_bytes(size) + 3 * _ARRAY * size.keys * size.shards if size.alone else 0.0
+    checked = 2 * SAMPLE * (4 * size.dim + 16 + 12 * size.k)
+    codebook = 4 * (size.dim + 1) * size.cells
+    return _sample_bytes(size) + checked + codebook + _truth_bytes(size) + 4 * size.copies * size.rows + found
+
+
+def _memory(size: _Sizes) -> float:
+    """The samples twice while they are joined; later the lists of all rows, and a key."""
+    centroids = 4 * size.dim * size.cells
+    largest = size.key_bytes / row_bytes(size.dim, size.k, size.copies)  # rows, none of them twice
+    key = _KEY_MEMORY * 4 * size.dim * min(largest, size.rows)
+    return max(2 * 4 * size.dim * size.trained, key + (size.lists if size.alone else 0.0)) + 2 * centroids

@@ -1,0 +1,99 @@
+"""What a partitioned graph is said to take, beside what one takes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.datasets.manifest import open_dataset
+from pipelines.graph import partition
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph
+from pipelines.graph.partition import Found, KeyRows, Partition
+from pipelines.planning import kernel_rates
+from pipelines.planning.counted_files import PROTOCOL, traffic
+from pipelines.planning.kernel_rates import CellSpread, measure_kernels
+from pipelines.planning.partition_costs import PartitionCost, partition_cost
+from pipelines.planning.plan_settings import PlanSettings
+from pipelines.runners.runner import RunnerSettings
+from tests.pipelines.graph.vector_datasets import write_side
+from tests.pipelines.planning.test_plan import KERNELS
+
+ROWS, SHARDS, DIM = 12_000, 4, 16
+MEMORY = 24 << 20  # keys of an eighth of it: there are several
+
+
+def test_files_and_bytes_are_those_that_a_search_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    visits, keys = [0], [0]
+
+    def search(given: list[KeyRows], plan: Partition, real=partition.search_key) -> Found:  # type: ignore[no-untyped-def]
+        visits[0] += sum(len(part.rows) for part in given)
+        keys[0] += 1
+        return real(given, plan)
+
+    monkeypatch.setattr(partition, "search_key", search)
+    draw = np.random.default_rng(0)
+    sides = [
+        write_side(f"{PROTOCOL}://{tmp_path}/{name}", draw.standard_normal((ROWS, DIM), np.float32), SHARDS)
+        for name in ("src", "tgt")
+    ]
+    before = traffic()
+    made = build_graph(
+        GraphSettings(
+            source=sides[0],
+            target=sides[1],
+            out=f"{PROTOCOL}://{tmp_path}/graph",
+            search="partitioned",
+            copies=8,
+            memory=MEMORY,
+        ),
+        RunnerSettings(processes=1),
+    )
+    counted = traffic() - before
+    shards = sum((tmp_path / "graph" / shard.name).stat().st_size for shard in made.shards)
+    share = visits[0] / (2 * ROWS)
+    same = KERNELS._replace(spreads=(CellSpread(50, share, 1.2), CellSpread(94, share, 1.2)))
+    asked = PlanSettings(encoder="e", copies=8, memory=MEMORY)
+    cost = partition_cost((ROWS, ROWS), 2 * SHARDS, DIM, same, asked)
+    assert keys[0] > 3 and cost.keys == pytest.approx(keys[0], rel=0.1)
+    assert cost.opens == pytest.approx(counted.opens, rel=0.05)
+    assert cost.written == pytest.approx(counted.written - shards, rel=0.1)
+    assert cost.read == pytest.approx(counted.read, rel=0.1)
+
+
+def cost_of(rows: float, **changes: object) -> PartitionCost:
+    asked = PlanSettings(encoder="e", **changes)  # type: ignore[arg-type]
+    return partition_cost((rows, rows), 2 * -(-rows // 65_536), 256, KERNELS, asked)
+
+
+def test_it_grows_as_the_rows_where_the_codebook_is_bounded() -> None:
+    some, many = cost_of(1e9), cost_of(1e10)
+    for name in ("seconds", "shuffled", "opens", "written"):
+        assert getattr(many, name) / getattr(some, name) == pytest.approx(10, rel=0.15), name
+
+
+def test_more_than_one_process_holds_leaves_no_files_of_keys() -> None:
+    alone, together = cost_of(1e7, memory="16GiB"), cost_of(1e7, memory="2GiB")
+    assert alone.opens - alone.keys == pytest.approx(together.opens)
+    assert alone.written > together.written and alone.memory > together.memory
+
+
+def test_rows_go_to_ever_more_keys_and_never_to_more_than_their_copies() -> None:
+    keys = [KERNELS.keys_of_row(cells, 8) for cells in (250, 1000, 10_000, 10**7)]
+    assert keys[:2] == pytest.approx([2.5, 4.6]) and keys == sorted(keys) and keys[-1] < 8
+    assert KERNELS.unevenness(4000) == pytest.approx(1.4)
+
+
+def test_kernels_are_measured_on_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_rates, "_EXACT_ROWS", 1000)
+    monkeypatch.setattr(kernel_rates, "_CENTROIDS", (64, 512))
+    draw = np.random.default_rng(0)
+    sides = [
+        open_dataset(write_side(tmp_path / name, draw.standard_normal((600, DIM), np.float32), 2), "vectors")
+        for name in ("src", "tgt")
+    ]
+    found, dim = measure_kernels(sides, PlanSettings(encoder="e", copies=4))
+    assert dim == DIM
+    assert min(found.exact, found.cells, found.truth, found.read, found.ordered, found.assigned.of_centroid) > 0
+    few, many = found.spreads
+    assert few.cells < many.cells and 1 <= many.keys <= 4 and many.unevenness > 0.9
