@@ -31,7 +31,7 @@ from mining.language_id.hashed_ngrams import (
 MODEL_FILE = Path(__file__).with_name("model.npz")
 _BATCH = 8192  # sentences; bounds the memory for scores
 _LANES = 32  # languages added at a time
-_REMEMBERED = 1 << 16  # words, by each thread: 14 MB
+_REMEMBERED = 1 << 17  # words, by each thread: 26 MB
 _LONGEST_REMEMBERED = 40  # letters: the sums of longer words might not fit 16 bits
 
 
@@ -137,6 +137,7 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
     """Sums of weights, and numbers of features, word by word; most words are known already."""
     slots, keys, known_sums, known_features, size = known  # once: to take one from a tuple counts a reference
     words, buckets = np.empty((MAX_WORDS, 2), np.int64), np.empty(MAX_FEATURES, np.int64)
+    hashes, places = np.empty(MAX_WORDS, np.uint64), np.empty(MAX_WORDS, np.int32)
     languages = weights.shape[1]
     total, own = np.zeros(known_sums.shape[1], np.int32), np.zeros(languages, np.int32)
     begin = 0
@@ -146,11 +147,20 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
         counts[i] = min(found, 0)
         total[:] = 0
         for j in range(found):
-            first, last = words[j, 0], words[j, 1]
-            key = word_key(points, first, last)
-            slot = np.int64(key >> np.uint64(32)) & (len(slots) - 1)
-            while slots[slot] >= 0 and keys[slots[slot]] != key:  # 64 bits do not collide in a vocabulary
-                slot = (slot + 1) & (len(slots) - 1)
+            hashes[j] = word_key(points, words[j, 0], words[j, 1])
+        unknown = False
+        for j in range(found):  # by themselves, so that no word waits for what another fetches
+            places[j] = slots[_find_slot(slots, keys, hashes[j])]
+            unknown |= places[j] < 0
+        if not unknown:
+            for j in range(found):
+                counts[i] += known_features[places[j]]
+                _add(known_sums, places[j], total)
+            sums[i] = total[:languages]
+            continue
+        for j in range(found):
+            first, last, key = words[j, 0], words[j, 1], hashes[j]
+            slot = _find_slot(slots, keys, key)
             word = slots[slot]
             if word >= 0:
                 counts[i] += known_features[word]
@@ -168,6 +178,15 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
             slots[slot], keys[word], known_features[word], size[0] = word, key, features, word + 1
             known_sums[word, :languages] = own
         sums[i] = total[:languages]
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_slot(slots, keys, key):  # type: ignore[no-untyped-def]
+    """The place of a key, or the empty one where it belongs: 64 bits do not collide in a vocabulary."""
+    slot = np.int64(key >> np.uint64(32)) & (len(slots) - 1)
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
 
 
 @numba.njit(cache=True, nogil=True)
