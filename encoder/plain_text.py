@@ -58,7 +58,7 @@ def _special(content: np.ndarray, starts: np.ndarray, plain: np.ndarray) -> np.n
             if code == _SPACE:
                 is_plain, after_space = not after_space, True
             else:
-                is_plain, after_space = code < _LAST and plain[code], False
+                is_plain, after_space = bool(code < _LAST and plain[code]), False
         if not is_plain or after_space:
             rows[count] = row
             count += 1

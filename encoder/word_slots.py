@@ -29,7 +29,7 @@ def make_slots(keys: np.ndarray, size: int) -> np.ndarray:
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def _slot(slots: np.ndarray, keys: np.ndarray, key: np.uint64) -> int:
+def _slot(slots: np.ndarray, keys: np.ndarray, key: np.uint64) -> np.int64:
     """The place of a key, or the empty one where it belongs: 64 bits of hash do not collide in a vocabulary."""
     slot = np.int64(key >> np.uint64(32)) & (len(slots) - 1)
     while slots[slot] >= 0 and keys[slots[slot]] != key:

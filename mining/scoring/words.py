@@ -186,7 +186,7 @@ def _split(
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def _slot(table: np.ndarray, keys: np.ndarray, key: np.uint64) -> int:
+def _slot(table: np.ndarray, keys: np.ndarray, key: np.uint64) -> np.int64:
     """The place of a key, or the empty one where it belongs: 64 bits of hash do not collide in a vocabulary."""
     slot = np.int64(key >> np.uint64(20)) & (len(table) - 1)
     while table[slot] >= 0 and keys[table[slot]] != key:

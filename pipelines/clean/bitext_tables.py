@@ -64,8 +64,8 @@ def _tsv(settings: BitextSettings, size: int) -> Iterator[pa.Table]:
         width, places = shape
         cells = pc.split_pattern(lines, "\t")
         fits = (np.diff(cells.offsets.to_numpy()) == width) & lines.is_valid().to_numpy(zero_copy_only=False)
-        texts = (_cell(cells, fits, place) for place in places)
-        table = pair_table(*texts, lines)
+        source, target = (_cell(cells, fits, place) for place in places)
+        table = pair_table(source, target, lines)
         reason = pc.if_else(pa.array(fits), table["reason"], pc.if_else(lines.is_valid(), "columns", "not UTF-8"))
         yield table.set_column(table.num_columns - 1, "reason", reason)
 
