@@ -6,7 +6,8 @@ import numpy as np
 
 from mining.alignment import Document, alignment_task
 from mining.alignment_formats import Bead, beads_of
-from mining.alignment_lattice import BeadWeights, search, trace
+from mining.alignment_lattice import search, trace
+from mining.alignment_scores import BeadWeights
 from mining.alignment_weights import TERMS
 
 BEADS = 8

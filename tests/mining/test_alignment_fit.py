@@ -10,6 +10,9 @@ from mining.alignment_fit import Bounds, FitExample, fit, gold_bounds, log_likel
 from mining.alignment_formats import Bead, beads_of
 from mining.alignment_lattice import search
 from mining.alignment_weights import TERMS, default_model
+from tests.benchmarks import fit_alignment
+from tests.benchmarks.alignment_baselines import bertalign, vecalign
+from tests.benchmarks.alignment_samples import PARTS, Sample
 from tests.mining.test_alignment import make_pair
 
 BEADS = [(1, 1), (2, 1), (1, 1), (1, 2), (1, 0), (1, 1), (1, 1), (0, 1), (1, 1), (1, 2), (1, 1), (2, 1)]
@@ -63,6 +66,22 @@ def test_the_fitted_model_aligns_other_documents() -> None:
         set(beads_of(align_sentences(*sides, model=other).beads)) for other in (model, default_model(worded=False))
     ]
     assert len(found[0] & set(gold)) >= max(len(found[1] & set(gold)), len(gold) - 6)
+
+
+def test_the_command_that_makes_the_weights_fits_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is run on the development sets, with made-up documents instead, all of which the published ways align."""
+    rows = []
+    for seed in range(PARTS):
+        source, target, gold = make_pair(BEADS[:4], seed, noise=0.1)
+        rows.append(Sample(source, target, gold_bounds(gold, source.sentences, target.sentences), gold))
+        assert vecalign(source, target) == bertalign(source, target) == gold
+    samples = {fit_alignment.ARTICLE[0]: rows}
+    fitted = fit_alignment.fit_model("fitted", samples, samples, samples, fit_alignment.WITHOUT_WORDS)
+    assert set(fitted.model) == set(TERMS)
+    assert fitted.usual["bead 1-2"] > fitted.usual["bead 2-2"]
+    article, manuals = capsys.readouterr().out.splitlines()
+    assert "strict F1 100.0, lax 100.0" in article
+    assert "100.0% of" in manuals
 
 
 def test_gold_that_crosses_or_has_holes_leaves_the_beads_open() -> None:
