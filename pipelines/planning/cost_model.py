@@ -26,6 +26,7 @@ from pipelines.prepare.duplicates import BYTES_PER_ROW
 from pipelines.prepare.prepare_settings import PrepareSettings
 
 _OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes and rows read again
+_NEW_WORDS = 0.6  # different words of a text grow as this power of its length (Heaps' law)
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
 _GB = 1e9
@@ -128,8 +129,11 @@ def _seconds(stage: str, rows: float, found: Calibrated) -> float:
     """What a first shard of each side takes with all that is loaded, and so much for each further row."""
     few, many = found.small.stages[stage].seconds, found.again.stages[stage].seconds
     of_row = max(many - few, 0.0) / max(found.again.rows - found.small.rows, 1)
-    first = found.whole.stages[stage].seconds
-    return max(first + of_row * (rows - found.whole.rows), found.warm.stages[stage].seconds)
+    first, loaded = (run.stages[stage].seconds for run in (found.whole, found.warm))
+    # Words that are not known yet are cut into pieces; the more text, the fewer of its words are new.
+    words = max(first - loaded - many, 0.0) if stage == "prepare" else 0.0
+    grown = max(rows / max(found.whole.rows, 1), 1.0) ** _NEW_WORDS - 1
+    return max(first + of_row * (rows - found.whole.rows) + words * grown, loaded)
 
 
 def _more_memory(stage: str, rows: float, found: Calibrated, settings: PlanSettings) -> float:

@@ -72,7 +72,7 @@ class Calibrated(NamedTuple):
 
     warm: SampleRun  # of next to nothing, by a process that has loaded nothing yet
     whole: SampleRun  # of a shard as it is in large mines, by another such process, with a partitioned search
-    again: SampleRun  # the same by a process that has loaded all, as further shards of a mine are
+    again: SampleRun  # the same by a process that has loaded all and knows most words, as for further shards
     small: SampleRun  # one shard a side
     wide: SampleRun  # one shard of more rows
     large: SampleRun  # as many rows in more shards
@@ -99,9 +99,10 @@ def calibrate_machine(
     with tempfile.TemporaryDirectory(prefix="twinlode-plan-") as folder:
         lines = settings.sample // _LARGER
         rows = lines // _LARGER
-        sample("first", _FEW, _FEW)  # loads what the runs below are measured without, and finds what is wrong
-        warm = sample("warm", _FEW, _FEW, run_by_new_process)
         shard = settings.sample, settings.rows_per_shard
+        # Loads what the runs below are measured without, also the words of the text, and finds what is wrong.
+        sample("first", *shard, search="partitioned")
+        warm = sample("warm", _FEW, _FEW, run_by_new_process)
         whole = sample("whole", *shard, run_by_new_process, "partitioned")
         again = sample("again", *shard, search="partitioned")
         small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)

@@ -78,6 +78,18 @@ def test_a_stage_takes_no_less_than_what_is_loaded() -> None:
     assert hours(plan(1000))["embed"] == pytest.approx(3 / 3600)
 
 
+def test_new_words_become_fewer() -> None:
+    """The first shard takes 15 s, of which 3 are loading and 8 are left when all words are known: 4 are new words."""
+    known = run(128_000, 1, 8.0)
+    found = FOUND._replace(again=known)
+    rows = FOUND.whole.rows
+    taken = [
+        3600 * hours(predict((n, n), found, PlanSettings(encoder="e"), 1e15))["prepare"] for n in (64_000, 640_000)
+    ]
+    assert taken[0] == pytest.approx(15, rel=0.001)
+    assert taken[1] == pytest.approx(15 + 9 * rows * 7 / 108_000 + 4 * (10**0.6 - 1), rel=0.001)
+
+
 def test_an_exact_graph_takes_its_comparisons_and_its_rows() -> None:
     rows = FOUND.small.rows / 2
     assert exact_seconds((rows, rows), FOUND) == pytest.approx(FOUND.small.stages["graph"].seconds)
