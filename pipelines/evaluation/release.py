@@ -106,6 +106,8 @@ def held_out_figures(
     figures = {}
     for lang in store.languages:
         pairs = held_out_pairs(store, held, domains, lang)[:_MOST_HELD_OUT]
+        if len(pairs) < _FEWEST_HELD_OUT:  # learned from lists of words alone
+            pairs = held_out_pairs(store, held, ["words"] * len(domains), lang)[:_MOST_HELD_OUT]
         if len(pairs) < _FEWEST_HELD_OUT:
             continue
         left, right = (encoder.encode_tokens(sentences_of(store, pairs[:, side]), normalize=True) for side in (0, 1))

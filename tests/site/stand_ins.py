@@ -16,11 +16,34 @@ from encoder.text import TextSettings
 from pipelines.cli import app
 from pipelines.review.review_session import Session
 from tests.encoder.fixtures import write_checkpoint
-from tests.pipelines.demo.wheels import messages
+from tests.pipelines.demo.wheels import THINGS
 from tests.pipelines.installed import ENGLISH, GERMAN
 from tests.pipelines.loop.corpora import write_world
 
-KNOWN, SHUFFLED = messages("buy", "kaufe"), messages("sell", "verkaufe")
+_SUBJECTS = {
+    "Anna": "Anna", "my brother": "mein Bruder", "the teacher": "der Lehrer", "Peter": "Peter", "a farmer": "ein Bauer",
+    "our doctor": "unser Arzt", "Maria": "Maria", "the soldier": "der Soldat", "a student": "ein Student",
+    "her uncle": "ihr Onkel", "Robert": "Robert", "the queen": "die Königin", "a child": "ein Kind",
+}  # fmt: skip
+_VERBS = {
+    "paints": "malt", "sells": "verkauft", "finds": "findet", "forgets": "vergisst", "needs": "braucht",
+}  # fmt: skip
+_PLACES = {
+    "in Paris": "in Paris", "in the old museum": "im alten Museum", "at school": "in der Schule",
+    "on the market": "auf dem Markt", "in the hospital": "im Krankenhaus", "in the kitchen": "in der Küche",
+    "in the forest": "im Wald", "in the library": "in der Bibliothek", "at the station": "am Bahnhof",
+    "on the island": "auf der Insel", "in winter": "im Winter",
+}  # fmt: skip
+
+
+def _sentence(number: int) -> tuple[str, str]:
+    """No two of some thousand are alike, and few share more than one of their parts."""
+    parts = [list(part.items())[number % len(part)] for part in (_SUBJECTS, _VERBS, THINGS, _PLACES)]
+    (who, wer), (does, tut), (thing, ding), (where, wo) = parts
+    return f"{who} {does} the {thing} {where}", f"{wer} {tut} {ding} {wo}"
+
+
+KNOWN, SHUFFLED = ([_sentence(first + n) for n in range(336)] for first in (0, 336))
 TRAINING = {
     "data": {"corpora": [{"path": "known/en-de.tsv"}]},
     "subword": {"vocabulary": 80, "character_coverage": 1.0},
