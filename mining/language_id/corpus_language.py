@@ -56,8 +56,9 @@ def require_language(texts: Sequence[str], source: str) -> str:
     if found.sure:
         return found.language
     shares = ", ".join(f"{language} {share:.0%}" for language, share in list(found.shares.items())[:3])
+    found_there = shares or "no letters that the detector knows"
     raise InputError(
-        f"{source}: its language cannot be told from {len(texts):,} sentences ({shares or 'no letters'}); "
+        f"{source}: its language cannot be told from {len(texts):,} sentences ({found_there}); "
         "it may be mixed, too short or in a language the detector does not know: give the language",
         code="T06",
     )
