@@ -25,10 +25,10 @@ def measure_of(evaluation: EvaluationSettings) -> Measure | None:
     from pipelines.evaluation.sources import EncodedTexts, RandomVectors
     from pipelines.evaluation.suite import Entry
 
-    class Chosen(Settings):
+    class TaskSection(Settings):
         benchmark: Entry
 
-    benchmark = validate_settings(Chosen, {"benchmark": task.benchmark}, "evaluation.task").benchmark
+    benchmark = validate_settings(TaskSection, {"benchmark": task.benchmark}, "evaluation.task").benchmark
     if not Path(benchmark.data).is_dir():
         raise InputError(f"evaluation.task: there is no folder {benchmark.data}")
 
