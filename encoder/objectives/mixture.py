@@ -24,6 +24,7 @@ class Share(Settings):
 
     objective: SingleSettings
     weight: float = Field(1.0, gt=0, description="Its weight in the sum.")
+    pairs: int | None = Field(None, ge=2, description="Pairs (triples, groups) of its batch; default: `batch.pairs`.")
 
 
 class MixtureSettings(Settings):
@@ -44,18 +45,19 @@ def shapes(settings: OneObjective | MixtureSettings) -> list[DataShape]:
 
 
 class Weighted(NamedTuple):
-    """An objective and the share of its loss in the sum."""
+    """An objective, the share of its loss in the sum, and the size of its batches where it has one of its own."""
 
     name: str
     objective: Objective
     weight: float
+    pairs: int | None = None
 
 
 def build_objectives(settings: OneObjective | MixtureSettings, encoder: EncoderFacts) -> list[Weighted]:
     """One objective, or all of a mixture; names tell the parts of a mixture apart."""
     if isinstance(settings, MixtureSettings):
         return [
-            Weighted(f"{share.objective.kind}{number}", _build(share.objective, encoder), share.weight)
+            Weighted(f"{share.objective.kind}{number}", _build(share.objective, encoder), share.weight, share.pairs)
             for number, share in enumerate(settings.parts)
         ]
     return [Weighted("", _build(settings, encoder), 1.0)]

@@ -212,8 +212,9 @@ def _task(settings: TrainSettings, store: Store, held_out: HeldOut, weighted: We
         assembly=data.assemble,
     )
     probabilities = mixture(examples.sources, [corpus.weight for corpus in data.corpora], data.temperature)
+    batch = settings.batch if weighted.pairs is None else settings.batch.model_copy(update={"pairs": weighted.pairs})
     processes = distributed.world_size()
-    sampler = Sampler(store, examples, held_out, probabilities, settings.batch, settings.random_seed, processes)
+    sampler = Sampler(store, examples, held_out, probabilities, batch, settings.random_seed, processes)
     return TrainingTask(weighted.name, objective, weighted.weight, sampler)
 
 

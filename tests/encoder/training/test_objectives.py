@@ -150,6 +150,15 @@ def test_a_mixture_draws_for_each_part(groups: Path, nli: Path, tmp_path: Path) 
     assert len(again.losses) == 3
 
 
+def test_a_part_of_a_mixture_may_have_smaller_batches(groups: Path, nli: Path, tmp_path: Path) -> None:
+    parts = [{"objective": {"kind": "msimcse"}}, {"objective": {"kind": "split"}, "pairs": 4}]
+    corpora: list[dict[str, Any]] = [{"path": str(groups), "format": "nway"}, {"path": str(nli), "format": "nli"}]
+    mixture = {"kind": "mixture", "parts": parts}
+    changes = {"objective": mixture, "batch": {"pairs": 16}, "limits": {"steps": 3}}
+    trained, _ = run(tmp_path / "run", corpora, **changes)
+    assert trained.result.position.pairs == 3 * (16 + 4)
+
+
 def test_pairs_become_groups(tmp_path: Path) -> None:
     french = SUBJECTS | VERBS | OBJECTS
     for lang, table in (("fr", french), ("de", GERMAN)):
