@@ -27,7 +27,7 @@ import numpy as np
 import psutil
 
 from pipelines.planning.sample_runs import own_bytes
-from tests.benchmarks.bench_partitioned import DATA, Pair, english_pairs
+from tests.benchmarks.real_pairs import DATA, Pair, english_pairs
 
 _TWINLODE = [sys.executable, "-m", "pipelines.cli"]
 _ASSUME = ("--lang-filter", "assume")

@@ -15,7 +15,8 @@ from mining.codebook import cell_count, train_codebook
 from mining.partitioned import COPIES, key_graph
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array
-from tests.benchmarks.bench_partitioned import DATA, K, vectors_of_pairs
+from tests.benchmarks.bench_partitioned import K, vectors_of_pairs
+from tests.benchmarks.real_pairs import DATA
 
 ROWS = int(os.environ.get("ROWS", "60000"))
 CASES = [(1, 0.0), (10, 0.3), (10, 0.05), (10, 0.0), (100, 0.1), (100, 0.01), (100, 0.0)]

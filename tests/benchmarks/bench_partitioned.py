@@ -1,20 +1,18 @@
 """The partitioned graph against the exact one on real vectors: time, recall, pairs, and how time grows.
 
-`ROWS=100000,200000 python -m tests.benchmarks partitioned`; needs ../shared/data/train. English against all other
-languages, half of each side with a counterpart, embedded by the default encoder; where there is no more text, vectors
-of real pairs moved by a random vector, the same for both of a pair, and a little each. The exact graph is made of all
-rows up to `EXACT=` (200,000), beyond of an eighth of the source rows, and its time multiplied. `FAISS=250000` also
-searches with IVF-Flat and HNSW at that size.
+`ROWS=100000,200000 python -m tests.benchmarks partitioned`; needs ../shared/data/train, takes `MORE_TEXT` (see
+`real_pairs`). English against all other languages, half of each side with a counterpart, embedded by the default
+encoder; where there is no more text, vectors of real pairs moved by a random vector, the same for both of a pair, and a
+little each. The exact graph is made of all rows up to `EXACT=` (200,000), beyond of so many source rows that it takes a
+few minutes, and its time multiplied. `FAISS=250000` also searches with IVF-Flat and HNSW at that size.
 """
 
 from __future__ import annotations
 
-import lzma
 import math
 import os
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,11 +30,11 @@ from mining.vectors import from_array
 from pipelines.datasets.manifest import Dataset
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
+from tests.benchmarks.real_pairs import DATA, Pair, english_pairs
 from tests.pipelines.graph.vector_datasets import write_side
 
-DATA = Path("../shared/data/train")
 K = 4
-PART = 8
+PART = 1e11  # comparisons of a part of an exact graph
 QUERIES = 10_000
 MOVED, APART = 0.7, 0.2  # lengths of the random vectors
 
@@ -88,32 +86,6 @@ def vectors_of_pairs(count: int) -> tuple[np.ndarray, np.ndarray, int]:
     return sides[0].astype(np.float32), sides[1].astype(np.float32), len(texts)
 
 
-class Pair(NamedTuple):
-    english: str
-    other: str
-    lang: str
-
-
-def english_pairs(count: int) -> list[Pair]:
-    """Different English sentences with one translation each, of all languages in turn."""
-    files = [path for path in sorted(DATA.glob("*/en-*.tsv.xz")) if path.parent.name != "ddtp"]
-    seen: set[str] = set()
-    pairs: list[Pair] = []
-    with ExitStack() as stack:
-        streams = [(path, stack.enter_context(lzma.open(path, "rt", encoding="utf-8"))) for path in files]
-        while streams and len(pairs) < count:
-            for path, stream in list(streams):
-                line = stream.readline()
-                if not line:
-                    streams.remove((path, stream))
-                    continue
-                english, other = line.rstrip("\n").split("\t")[:2]
-                if english not in seen and other not in seen:
-                    seen |= {english, other}
-                    pairs.append(Pair(english, other, path.name.removeprefix("en-").split(".")[0]))
-    return pairs[:count]
-
-
 def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
     """The other side, each sentence in its language."""
     vectors = np.empty((len(pairs), encoder.dim), np.float32)
@@ -140,17 +112,20 @@ def timed(sides: list[str], folder: Path, search: str) -> Made:
 
 
 def part_of_exact(sides: tuple[np.ndarray, np.ndarray], folder: Path) -> Made:
-    """The exact graph of every eighth source row and all target rows."""
-    urls = [write_side(folder / "eighth", sides[0][::PART], 1), str(folder / "xx")]
+    """The exact graph of every n-th source row and all target rows."""
+    every = math.ceil(len(sides[0]) * len(sides[1]) / PART)
+    urls = [write_side(folder / "part", sides[0][::every], 1), str(folder / "xx")]
     made = timed(urls, folder, "exact")
-    return Made(PART * made.seconds, PART * made.cpu, made.graph, PART)
+    return Made(every * made.seconds, every * made.cpu, made.graph, every)
 
 
 def report(size: int, exact: Made, found: Made) -> float:
     measures = found.graph.manifest.measures
     recalls = [np.mean([measures[f"{side}_{name}"] for side in ("forward", "backward")]) for name in MEASURES]
     ours = whole_graph(found.graph)
-    gold = gold_found(ours.forward, size, exact.share) / max(gold_found(whole_graph(exact.graph).forward, size), 1)
+    rows = np.arange(0, size, exact.share)
+    found_gold = gold_found(ours.forward.ids[rows], rows, size)
+    gold = found_gold / max(gold_found(whole_graph(exact.graph).forward.ids, rows, size), 1)
     f1 = ["-", f"{best_f1(ours, size):.2f}"]
     if exact.share == 1:
         f1[0] = f"{best_f1(whole_graph(exact.graph), size):.2f}"
@@ -170,11 +145,8 @@ def whole_graph(graph: Dataset) -> KnnGraph:
     return KnnGraph(*sides)
 
 
-def gold_found(near: Neighbours, size: int, every: int = 1) -> int:
-    """Source rows, or every n-th of them, whose translation is among their neighbours."""
-    step = every if len(near.ids) == size else size // len(near.ids)
-    rows = np.arange(0, size, step)
-    ids = near.ids[::every] if len(near.ids) == size else near.ids
+def gold_found(ids: np.ndarray, rows: np.ndarray, size: int) -> int:
+    """Of these source rows, those whose translation is among their neighbours."""
     truth = rows - size // 2
     return int((ids == np.where(truth >= 0, truth, -2)[:, None]).any(1).sum())
 

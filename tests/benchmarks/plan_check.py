@@ -23,7 +23,7 @@ from pipelines.planning.plan_settings import PlanSettings
 from pipelines.planning.sample_runs import MeasuredRun, PlainText, SampleRun, run_stages, sampled_lines
 from pipelines.runners.spool import Spool
 from tests.benchmarks.bench_memory import write_texts
-from tests.benchmarks.bench_partitioned import DATA
+from tests.benchmarks.real_pairs import DATA
 
 _FILES = "en.txt", "xx.txt"
 
