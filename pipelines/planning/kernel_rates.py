@@ -93,9 +93,10 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     knn_graph(sampled, target.rows(0, 64), DEPTH * settings.k)  # loads what is compiled
     truth = _seconds(lambda: knn_graph(sampled, target, DEPTH * settings.k)) / len(target)
     truth *= SAMPLE / len(sampled)
-    many = [from_array(_jittered(side, _EXACT_ROWS)) for side in units]
-    knn_graph(*(side.rows(0, _EXACT_ROWS // 4) for side in many), settings.k)  # a large search compiles more
-    exact = _EXACT_ROWS**2 / _seconds(lambda: knn_graph(many[0], many[1], settings.k))
+    many, others = (from_array(_jittered(side, _EXACT_ROWS)) for side in units)
+    few = _EXACT_ROWS // 4
+    knn_graph(many.rows(0, few), others.rows(0, few), settings.k)  # a large search compiles more
+    exact = _EXACT_ROWS**2 / _seconds(lambda: knn_graph(many, others, settings.k))
     return Kernels(exact, cells, visit, truth, nearest, assigned, ordered, taken, spreads), source.dim
 
 
