@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 
 import pyarrow as pa
@@ -78,7 +78,18 @@ def _lines(table: pa.Table, kind: Format, scores: bool) -> Iterable[str]:
     rows = table.select(["record", *SCORES]).to_pylist()
     if kind == Format.TSV:
         return ("\t".join([row["record"], *map(str, _scores(row).values())]) for row in rows)
-    return (_as_json(json.loads(row["record"]) | _scores(row)) for row in rows)
+    return (_as_json(_with_scores(json.loads(row["record"]), _scores(row))) for row in rows)
+
+
+def _with_scores(own: dict, scores: dict[str, float]) -> dict:
+    return own | {_free_name(name, own): score for name, score in scores.items()}
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """The name of a score, or another where the bitext has a column of that name, which is kept."""
+    while name in taken:
+        name = f"clean_{name}"
+    return name
 
 
 def _as_json(row: dict) -> str:
@@ -104,8 +115,7 @@ def _own(table: pa.Table, scores: bool) -> pa.Table:
     rows = table[OWN].combine_chunks()
     own = pa.table(rows.flatten(), [field.name for field in rows.type])
     for name in SCORES if scores else ():
-        place = own.schema.get_field_index(name)
-        own = own.append_column(name, table[name]) if place < 0 else own.set_column(place, name, table[name])
+        own = own.append_column(_free_name(name, own.column_names), table[name])
     return own
 
 

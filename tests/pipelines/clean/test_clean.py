@@ -106,10 +106,20 @@ def test_columns_of_parquet_stay_with_their_types(tmp_path: Path) -> None:
     write_kept(str(tmp_path / "y.parquet"), chunks, bitext)
     assert pq.read_table(tmp_path / "y.parquet").equals(own.take([0, 2]))
     write_kept(str(tmp_path / "z.parquet"), chunks, bitext, scores=True)
-    assert pq.read_table(tmp_path / "z.parquet")["cosine"].to_pylist() == [0.5, 0.5]
+    scored = pq.read_table(tmp_path / "z.parquet")
+    assert scored.column_names == ["de", "when", "en", "cosine", "probability", "clean_cosine", "margin"]
+    assert (scored["cosine"].to_pylist(), scored["clean_cosine"].to_pylist()) == (["x", "z"], [0.5, 0.5])
     write_rejected(str(tmp_path / "rejected.jsonl"), chunks)
     (line,) = (tmp_path / "rejected.jsonl").read_text().splitlines()
     assert json.loads(line)["own"]["en"] == "two"
+
+
+def test_fields_of_jsonl_stay_beside_the_scores(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"src_text": "eins", "tgt_text": "one", "margin": "left"}\n')
+    bitext = BitextSettings(path=str(tmp_path / "x.jsonl"))
+    write_kept(str(tmp_path / "y.jsonl"), map(_scored, read_chunks(bitext)), bitext, scores=True)
+    found = json.loads((tmp_path / "y.jsonl").read_text())
+    assert (found["margin"], found["clean_margin"], found["cosine"]) == ("left", 0.5, 0.5)
 
 
 def _scored(chunk: pa.Table) -> pa.Table:
