@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -37,7 +37,7 @@ class TaughtText(Settings):
 
     @model_validator(mode="after")
     def _of_one_language(self) -> TaughtText:
-        if (self.lang is None) != (_ANY in own_name(self.path)):
+        if (self.lang is None) != (_ANY in _file_name(self.path)):
             raise ValueError(f"{self.path}: give either `lang`, or {_ANY} in the name of the file")
         return self
 
@@ -45,9 +45,9 @@ class TaughtText(Settings):
         """Itself, or one of these for each file that has its name with a language in it."""
         if self.lang is not None:
             return [self]
-        before, after = own_name(self.path).split(_ANY, 1)
+        before, after = _file_name(self.path).split(_ANY, 1)
         found = {
-            own_name(path).removeprefix(before).removesuffix(after): path
+            _file_name(path).removeprefix(before).removesuffix(after): path
             for path in matching(self.path.replace(_ANY, "*"))
         }
         if not found:
@@ -57,6 +57,10 @@ class TaughtText(Settings):
             TaughtText(path=path, lang=lang, vectors=vectors.replace(_ANY, lang) or None)
             for lang, path in sorted(found.items())
         ]
+
+
+def _file_name(path: str) -> str:
+    return PurePosixPath(own_name(path)).name
 
 
 class TeacherSettings(Settings):

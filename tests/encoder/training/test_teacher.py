@@ -102,10 +102,13 @@ def test_excluded_sentences_are_not_taught(corpus: Path, tmp_path: Path) -> None
         )
 
 
-def test_files_by_the_language_in_their_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize("absolute", [True, False])
+def test_files_by_the_language_in_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool) -> None:
+    monkeypatch.chdir(tmp_path.parent)
+    folder = tmp_path if absolute else Path(tmp_path.name)
     for lang in ("de", "en"):
         (tmp_path / f"text.{lang}.txt").write_text("x\n")
-    text = TaughtText(path=str(tmp_path / "text.{lang}.txt"), vectors="v/{lang}.npy")
+    text = TaughtText(path=str(folder / "text.{lang}.txt"), vectors="v/{lang}.npy")
     assert [(Path(file.path).name, file.lang, file.vectors) for file in text.files()] == [
         ("text.de.txt", "de", "v/de.npy"),
         ("text.en.txt", "en", "v/en.npy"),
