@@ -36,6 +36,7 @@ from tests.pipelines.graph.vector_datasets import write_side
 K = 4
 PART = 1e11  # comparisons of a part of an exact graph
 QUERIES = 10_000
+BLOCK = 65_536
 MOVED, APART = 0.7, 0.2  # lengths of the random vectors
 
 
@@ -71,19 +72,25 @@ def main() -> None:
 def vectors_of_pairs(count: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Unit vectors of both sides of so many pairs, and how many of these are real."""
     texts = english_pairs(count)
-    encoder = Encoder.load()
-    sides = [encoder.encode([pair.english for pair in texts], "en"), encode(encoder, texts)]
-    sides = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in sides]
-    more = count - len(texts)
-    if more > 0:
-        draw = np.random.default_rng(0)
-        of = draw.integers(0, len(texts), more)
-        both = draw.standard_normal((more, encoder.dim), np.float32) * np.float32(MOVED / encoder.dim**0.5)
-        for number, side in enumerate(sides):
-            own = draw.standard_normal(both.shape, np.float32) * np.float32(APART / encoder.dim**0.5)
-            moved = side[of] + both + own
-            sides[number] = np.concatenate([side, moved / np.linalg.norm(moved, axis=1, keepdims=True)])
-    return sides[0].astype(np.float32), sides[1].astype(np.float32), len(texts)
+    encoder, real = Encoder.load(), len(texts)
+    sides = [np.empty((count, encoder.dim), np.float32) for _ in range(2)]
+    sides[0][:real] = encoder.encode([pair.english for pair in texts], "en", normalize=True)
+    sides[1][:real] = encode(encoder, texts)
+    draw = np.random.default_rng(0)
+    for first in range(real, count, BLOCK):
+        move_pairs(sides, real, slice(first, min(first + BLOCK, count)), draw)
+    return sides[0], sides[1], real
+
+
+def move_pairs(sides: list[np.ndarray], real: int, rows: slice, draw: np.random.Generator) -> None:
+    """Fill these rows of both sides with vectors near those of real pairs."""
+    size, dim = rows.stop - rows.start, sides[0].shape[1]
+    of = draw.integers(0, real, size)
+    both = draw.standard_normal((size, dim), np.float32) * np.float32(MOVED / dim**0.5)
+    for side in sides:
+        own = draw.standard_normal((size, dim), np.float32) * np.float32(APART / dim**0.5)
+        moved = side[of] + both + own
+        side[rows] = moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 
 def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
@@ -91,7 +98,7 @@ def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
     vectors = np.empty((len(pairs), encoder.dim), np.float32)
     for lang in sorted({pair.lang for pair in pairs}):
         rows = [row for row, pair in enumerate(pairs) if pair.lang == lang]
-        vectors[rows] = encoder.encode([pairs[row].other for row in rows], lang)
+        vectors[rows] = encoder.encode([pairs[row].other for row in rows], lang, normalize=True)
     return vectors
 
 
