@@ -18,7 +18,7 @@ _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written a
 _OPENS = 36  # manifests, codebook, the sampled rows of both sides
 _ARRAY = 350  # bytes of an array's name and header in a file of arrays
 # Times its vectors: by shard, joined, as codes with lists, and what the allocator keeps of the key before.
-_KEY_MEMORY = 3.5
+_KEY_MEMORY = 3.0
 
 
 class PartitionCost(NamedTuple):

@@ -65,4 +65,4 @@ def _of_groups(path: Path) -> Iterator[Pair]:
             langs = sorted(group.keys() - {"en"})
             if "en" in group and langs:
                 lang = langs[number % len(langs)]
-                yield Pair(*(" ".join(group[of].split()) for of in ("en", lang)), lang)
+                yield Pair(" ".join(group["en"].split()), " ".join(group[lang].split()), lang)
