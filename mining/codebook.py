@@ -2,22 +2,21 @@
 
 One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes where
 the CPU multiplies bytes fast: integers add up to the same sum in any order, so that the cells of a vector do not depend
-on threads or on what else is in its batch. Beyond `ALL_CELLS` centroids an HNSW graph over them finds the nearest, so
-that neither training nor assignment grows with the square of the corpus.
+on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by a codebook of their own: a
+vector is compared with those of its nearest groups, so that neither training nor assignment grows with the square of
+the corpus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from mining.approximate import import_faiss
 from mining.bytewise import round_rows
 from mining.quantised import int8_is_fast
 from mining.threads import Threads
@@ -25,11 +24,21 @@ from mining.threads import Threads
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
-ALL_CELLS = 1 << 17  # up to here comparing every vector with every centroid is faster than HNSW
+ALL_CELLS = 4096  # up to here comparing every vector with every centroid is as fast as with those of its groups
 _BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
-_LINKS = 32  # of each centroid in the HNSW graph
-_LEAST_EFFORT = 64  # of a search in it; FAISS's own default, 16, misses cells
+_GROUP_COPIES = 8  # groups that a centroid is in
+_GROUP_CELLS = 192  # centroids of a group
+_GROUPS = 8  # whose centroids a vector is compared with
+_GROUPED_ROWS = 1 << 15  # vectors that are sorted by group at a time
+
+
+class CellGroups(NamedTuple):
+    """Groups of centroids, each of which is in several."""
+
+    book: Codebook  # of the groups
+    cells: list[np.ndarray]  # int32, of each group
+    tiles: list[torch.Tensor]  # their codes
 
 
 class Codebook:
@@ -37,6 +46,7 @@ class Codebook:
 
     def __init__(self, centroids: np.ndarray) -> None:
         self.centroids = centroids
+        self._groups: CellGroups | None = None
 
     def __len__(self) -> int:
         return len(self.centroids)
@@ -44,51 +54,90 @@ class Codebook:
     def nearest(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
         """The nearest cells of each unit vector, best first, as (rows, count) int32; all when there are fewer."""
         count = min(count, len(self))
-        if len(self) > ALL_CELLS:
-            self._links.hnsw.efSearch = max(_LEAST_EFFORT, 4 * count)
-            return np.asarray(self._links.search(rows, count)[1], np.int32)
-        best = np.empty((len(rows), count), np.int32)
-        products = self._products
+        if len(self) <= ALL_CELLS:
+            return self._nearest_of_all(rows, count, pool)
+        best = self._nearest_of_groups(rows, count, pool)
+        few = np.flatnonzero(best[:, -1] < 0)  # whose groups have fewer centroids than that
+        if len(few):
+            best[few] = self._nearest_of_all(rows[few], count, pool)
+        return best
+
+    def _nearest_of_all(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
+        best = np.full((len(rows), count), -1, np.int32)
+        tiles, cells = self._tiles, np.arange(len(self), dtype=np.int32)
 
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _BLOCK_ROWS):
                 part = slice(first, min(first + _BLOCK_ROWS, stop))
-                for tile, scores in enumerate(products(rows[part])):
-                    cell = tile * _BLOCK_CELLS
-                    if not tile:
-                        top = np.empty((part.stop - first, count), scores.dtype)
-                    _best_of(scores[:, : len(self) - cell], cell, top, best[part])
+                codes, found = self._row_codes(rows[part]), best[part]
+                places, top = np.arange(len(found)), np.full(found.shape, self._lowest)
+                for number, tile in enumerate(tiles):
+                    own = cells[number * _BLOCK_CELLS : (number + 1) * _BLOCK_CELLS]
+                    _enter(_products(codes, tile), own, places, top, found)
 
         pool.multiply_over_rows(len(rows), work)
         return best
 
+    def _nearest_of_groups(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
+        groups = self._grouped(pool)
+        best = np.full((len(rows), count), -1, np.int32)
+        near = groups.book.nearest(rows, _GROUPS, pool)
+
+        def work(thread: int, start: int, stop: int) -> None:
+            for first in range(start, stop, _GROUPED_ROWS):
+                part = slice(first, min(first + _GROUPED_ROWS, stop))
+                codes, found = self._row_codes(rows[part]), best[part]
+                top = np.full(found.shape, self._lowest)
+                for group, places in enumerate(_members(near[part], len(groups.book))):
+                    if len(places) and len(groups.cells[group]):
+                        products = _products(codes[torch.from_numpy(places)], groups.tiles[group])
+                        _enter(products, groups.cells[group], places, top, found)
+
+        pool.multiply_over_rows(len(rows), work)
+        return best
+
+    def _grouped(self, pool: Threads) -> CellGroups:
+        if self._groups is None:
+            book = train_codebook(self.centroids, _GROUP_COPIES * len(self) // _GROUP_CELLS, pool)
+            near = book.nearest(self.centroids, _GROUP_COPIES, pool)
+            cells = [found.astype(np.int32) for found in _members(near, len(book))]
+            self._groups = CellGroups(book, cells, [_tile(self._codes[torch.from_numpy(own)]) for own in cells])
+        return self._groups
+
     @cached_property
-    def _products(self) -> Callable[[np.ndarray], Iterator[np.ndarray]]:
-        """Products with `_BLOCK_CELLS` centroids after another, up to a factor for each row; further columns mean
-        nothing."""
-        if not multiplies_bytes(self.centroids.shape[1]):
-            tiles = torch.from_numpy(self.centroids).T.split(_BLOCK_CELLS, 1)
-            return lambda rows: (torch.mm(torch.from_numpy(rows), tile).numpy() for tile in tiles)
-        step = np.float32(127) / np.abs(self.centroids).max()  # one scale for all: their products are compared
-        codes = torch.from_numpy(np.rint(self.centroids * step).astype(np.int8))
-        padded = F.pad(codes, (0, 0, 0, -len(codes) % _TILE))
-        coded = [tile.T.contiguous() for tile in padded.split(_BLOCK_CELLS)]
+    def _bytes(self) -> bool:
+        return multiplies_bytes(self.centroids.shape[1])
 
-        def multiply(rows: np.ndarray) -> Iterator[np.ndarray]:
-            codes = _row_codes(rows)
-            return (torch._int_mm(codes, tile).numpy() for tile in coded)
-
-        return multiply
+    @property
+    def _lowest(self) -> np.number:
+        return np.int32(np.iinfo(np.int32).min) if self._bytes else np.float32(-np.inf)
 
     @cached_property
-    def _links(self) -> Any:
-        faiss = import_faiss()
-        index = faiss.IndexHNSWFlat(self.centroids.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
-        threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)  # several link the centroids in another order each time
-        index.add(self.centroids)
-        faiss.omp_set_num_threads(threads)
-        return index
+    def _codes(self) -> torch.Tensor:
+        """The centroids as numbers that are multiplied: int8 of one scale for all, as their products are compared."""
+        if not self._bytes:
+            return torch.from_numpy(self.centroids)
+        step = np.float32(127) / np.abs(self.centroids).max()
+        return torch.from_numpy(np.rint(self.centroids * step).astype(np.int8))
+
+    @cached_property
+    def _tiles(self) -> list[torch.Tensor]:
+        return [_tile(part) for part in self._codes.split(_BLOCK_CELLS)]
+
+    def _row_codes(self, rows: np.ndarray) -> torch.Tensor:
+        """Vectors as numbers that are multiplied: int8, each by a scale of its own."""
+        if not self._bytes:
+            return torch.from_numpy(rows)
+        codes, unused = np.empty(rows.shape, np.int8), np.empty((2, len(rows)), np.float32)
+        round_rows(rows, np.ones(len(rows)), codes, *unused)
+        return torch.from_numpy(codes)
+
+
+def compared(cells: int) -> float:
+    """Centroids that a vector is compared with to find the nearest of so many: those of groups, and their groups."""
+    if cells <= ALL_CELLS:
+        return cells
+    return compared(_GROUP_COPIES * cells // _GROUP_CELLS) + _GROUPS * _GROUP_CELLS
 
 
 def cell_count(source_rows: int, target_rows: int, rows_a_cell: int = ROWS_A_CELL) -> int:
@@ -119,39 +168,51 @@ def multiplies_bytes(dim: int) -> bool:
     return int8_is_fast() and dim % 8 == 0
 
 
-def _row_codes(rows: np.ndarray) -> torch.Tensor:
-    """The rows as int8, each by a scale of its own."""
-    codes, unused = np.empty(rows.shape, np.int8), np.empty((2, len(rows)), np.float32)
-    round_rows(rows, np.ones(len(rows)), codes, *unused)
-    return torch.from_numpy(codes)
+def _tile(codes: torch.Tensor) -> torch.Tensor:
+    """(dim, cells) for products; further columns mean nothing."""
+    return F.pad(codes, (0, 0, 0, -len(codes) % _TILE)).T.contiguous()
+
+
+def _products(rows: torch.Tensor, tile: torch.Tensor) -> np.ndarray:
+    return (torch._int_mm if rows.dtype == torch.int8 else torch.mm)(rows, tile).numpy()
+
+
+def _members(groups: np.ndarray, count: int) -> list[np.ndarray]:
+    """For each of so many groups the rows of `groups` (rows, groups of a row) that are in it."""
+    order = np.argsort(groups, axis=None, kind="stable")
+    edges = np.searchsorted(groups.ravel()[order], np.arange(1, count))
+    return np.split(order // groups.shape[1], edges)
 
 
 @nb.njit(nogil=True, cache=True)
-def _best_of(scores: np.ndarray, first: int, top: np.ndarray, best: np.ndarray) -> None:
-    """Enter the columns of scores, numbered from `first`, into the best of each row; the lowest wins a tie.
+def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
+    """Enter columns of scores, those of `cells`, into the best of the rows `places`; `top` holds their scores.
 
-    `top` holds their scores, and before the first columns nothing.
+    The first wins a tie, and no cell is entered twice.
     """
-    count = best.shape[1]
-    for i in range(scores.shape[0]):
-        filled = min(first, count)
-        for start in range(0, scores.shape[1], 64):
-            values = scores[i, start : start + 64]
-            hits = count if filled < count else 0
-            if filled == count:
-                cutoff = top[i, count - 1]
-                for j in range(values.shape[0]):
-                    hits += values[j] > cutoff
+    last = best.shape[1] - 1
+    for i in range(len(places)):
+        row = places[i]
+        for start in range(0, len(cells), 64):
+            stop = min(start + 64, len(cells))
+            cutoff, hits = top[row, last], 0
+            for j in range(start, stop):
+                hits += scores[i, j] > cutoff
             if hits == 0:
                 continue
-            for j in range(values.shape[0]):
-                if filled == count and not values[j] > top[i, count - 1]:
-                    continue
-                slot = min(filled, count - 1)
-                while slot > 0 and top[i, slot - 1] < values[j]:
-                    top[i, slot] = top[i, slot - 1]
-                    best[i, slot] = best[i, slot - 1]
-                    slot -= 1
-                top[i, slot] = values[j]
-                best[i, slot] = first + start + j
-                filled = min(filled + 1, count)
+            for j in range(start, stop):
+                if scores[i, j] > top[row, last]:
+                    _insert(scores[i, j], cells[j], top[row], best[row])
+
+
+@nb.njit(nogil=True, cache=True)
+def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray) -> None:
+    """Behind all that are as near, unless the cell is among them."""
+    place = 0
+    while top[place] >= score:
+        if best[place] == cell:
+            return
+        place += 1
+    for slot in range(len(top) - 1, place, -1):
+        top[slot], best[slot] = top[slot - 1], best[slot - 1]
+    top[place], best[place] = score, cell

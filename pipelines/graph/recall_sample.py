@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mining.cell import nearest_of_rows
 from mining.codebook import SAMPLE_A_CELL, train_codebook
 from mining.errors import InputError
-from mining.knn import knn_graph, require_fit
+from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
 from mining.partitioned import COPIES
 from mining.paths import exists
@@ -34,8 +35,8 @@ from pipelines.graph.partition_plan import (
 from pipelines.graph.vector_sides import opened, sampled_rows
 
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
-WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
-WANTED_ERROR = 0.005  # of the mean cosine of the neighbours, which a margin is measured against
+WANTED_PAIRS = 0.995  # of sampled rows whose nearest stands out, as those with a translation do
+WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
 TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 12, 16)  # where none of them is enough, the largest is taken
 DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
@@ -107,10 +108,11 @@ def find_truth(item: Item, partition: Partition) -> None:
     vectors = opened(item.shard)
     sample = from_array(rows, "sample")
     require_fit(sample, vectors, partition.k)
-    near = knn_graph(sample, vectors, DEPTH * partition.k, threads=partition.threads).forward
-    there, codebook = near.ids != MISSING, codebook_of(partition)
-    cells = np.full((*near.ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
+    codebook = codebook_of(partition)
     with thread_pool(partition.threads) as pool:
+        near = nearest_of_rows(sample, vectors, DEPTH * partition.k, pool)
+        there = near.ids != MISSING
+        cells = np.full((*near.ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
         found = vectors.unit(np.searchsorted(vectors.ids, near.ids[there]))
         cells[there] = codebook.nearest(found, cells.shape[2], pool)
     save_arrays(url, ids=near.ids, scores=near.scores, cells=cells)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.codebook import ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
+from mining.cell import nearest_of_rows
+from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
 from mining.knn import knn_graph
 from mining.partitioned import KEY_BYTES, group_cells, key_graph
 from mining.threads import Threads, thread_pool
@@ -24,7 +25,7 @@ from pipelines.graph.recall_sample import DEPTH
 from pipelines.graph.vector_sides import SAMPLE
 from pipelines.planning.plan_settings import PlanSettings
 
-_CENTROIDS = 1024, 8192
+_CENTROIDS = 1024, ALL_CELLS
 _EXACT_ROWS = 32_768  # of a side: some five seconds
 _SMALL_KEY = 16  # cells: rows of the sample go to about as many keys of these as rows of a corpus to whole ones
 _JITTER = 0.3
@@ -90,8 +91,9 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
         nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
         spreads, ordered = _spreads(units, settings, pool)
     sampled = from_array(units[0][:: -(-len(source) // SAMPLE)])
-    knn_graph(sampled, target.rows(0, 64), DEPTH * settings.k)  # loads what is compiled
-    truth = _seconds(lambda: knn_graph(sampled, target, DEPTH * settings.k)) / len(target)
+    with thread_pool(None) as pool:
+        nearest_of_rows(sampled, target.rows(0, 64), DEPTH * settings.k, pool)  # loads what is compiled
+        truth = _seconds(lambda: nearest_of_rows(sampled, target, DEPTH * settings.k, pool)) / len(target)
     truth *= SAMPLE / len(sampled)
     many, others = (from_array(_jittered(side, _EXACT_ROWS)) for side in units)
     few = _EXACT_ROWS // 4

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count
+from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count, compared
 from mining.partitioned import KEY_BYTES
 from pipelines.graph.recall_sample import DEPTH, MOST_SAMPLE
 from pipelines.graph.vector_sides import SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
 
-_LINKED = 2.0  # times the work of comparing with `ALL_CELLS` centroids: finding the nearest of more through HNSW
+_GROUPED = 2.5  # times the work of comparing with as many centroids, where these are of groups
 _PASSES = 5  # over the vectors: sample, true neighbours, cells, keys, shards of the graph
 _KEPT_OPEN = 4  # vector files: of no more than these there is one pass
 _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
@@ -97,7 +97,7 @@ def partition_cost(
 def _seconds(size: _Sizes, kernels: Kernels) -> float:
     mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
     inside = mean * kernels.unevenness(size.cells) / kernels.cells
-    centroids = size.cells if size.cells <= ALL_CELLS else ALL_CELLS * _LINKED
+    centroids = compared(size.cells) * (1.0 if size.cells <= ALL_CELLS else _GROUPED)
     checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too
     assigned = (size.rows + checked) * kernels.assigned.seconds(centroids)
     trained = ITERATIONS * size.trained * kernels.nearest.seconds(centroids)

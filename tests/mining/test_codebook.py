@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mining import codebook as module
-from mining.codebook import Codebook, cell_count, train_codebook
+from mining.codebook import ALL_CELLS, Codebook, cell_count, compared, train_codebook
 from mining.threads import thread_pool
 
 
@@ -34,14 +34,35 @@ def test_nearest_cells_are_those_of_a_full_comparison(int8: bool, tile: int, mon
     assert worst.max() < 0.02  # what rounding to bytes can change
 
 
-def test_linked_centroids_give_nearly_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    book, rows = Codebook(unit(400)), unit(300, seed=1)
+@pytest.mark.parametrize("int8", [False, True])
+def test_centroids_of_groups_give_nearly_the_same_cells(int8: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "int8_is_fast", lambda: int8)
+    book, rows = Codebook(unit(2000, dim=16)), unit(500, dim=16, seed=1)
     with thread_pool(1) as pool:
         expected = book.nearest(rows, 4, pool)
-        monkeypatch.setattr(module, "ALL_CELLS", 100)
+        monkeypatch.setattr(module, "ALL_CELLS", 40)  # 2,000 centroids in 83 groups, and these in 3
         found = book.nearest(rows, 4, pool)
+        parts = [Codebook(book.centroids).nearest(part, 4, pool) for part in (rows[:7], rows[7:])]
+    with thread_pool(3) as pool:
         np.testing.assert_array_equal(Codebook(book.centroids).nearest(rows, 4, pool), found)
-    assert (found[:, :, None] == expected[:, None, :]).any(2).mean() > 0.97
+    np.testing.assert_array_equal(np.concatenate(parts), found)  # whatever else is in the batch
+    assert all(len(set(row)) == 4 for row in found.tolist())  # a centroid is in several groups, and found once
+    assert (found[:, :, None] == expected[:, None, :]).any(2).mean() > 0.95
+
+
+def test_all_centroids_are_compared_where_the_groups_have_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, rows = Codebook(unit(300)), unit(20, seed=1)
+    with thread_pool(1) as pool:
+        expected = book.nearest(rows, 290, pool)
+        monkeypatch.setattr(module, "ALL_CELLS", 40)
+        monkeypatch.setattr(module, "_GROUPS", 1)
+        np.testing.assert_array_equal(book.nearest(rows, 290, pool), expected)
+
+
+def test_a_vector_is_compared_with_few_of_many_centroids() -> None:
+    assert compared(ALL_CELLS) == ALL_CELLS
+    assert compared(8 * ALL_CELLS) < ALL_CELLS
+    assert compared(2000 * ALL_CELLS) < 2 * ALL_CELLS
 
 
 def test_a_codebook_finds_the_clusters_and_repeats_itself() -> None:
