@@ -12,7 +12,7 @@ from mining.top_k import dot, insert_in_order
 
 LOWEST = np.float32(-1e30)  # below every score; kernels with fastmath must not meet infinities
 _GROUPS = 16  # for each neighbour that is looked for, whose maxima are the first cut-offs
-_STRIDE = 32  # products tested at once: the test vectorises, hits are rare
+_WORD = 8  # flags that are looked at together
 
 
 class SearchSide(NamedTuple):
@@ -135,38 +135,52 @@ def collect(
     """
     width = block.shape[1]
     row_scratch, column_scratch = _scratch(rows), _scratch(columns)
+    scales, bounds = columns.scales[left : left + width], columns.bounds[left : left + width]
+    cutoffs = view.cutoffs[left : left + width]
+    flags = np.zeros(-(-width // _WORD) * _WORD, np.uint8)
+    words = flags.view(np.uint64)  # hits are rare: most of these are zero
     for i in range(first, block.shape[0]):
         if count + width > found.rows.shape[0]:
             return i, count
         row = top + i
         scale, bound, cutoff = rows.scales[row], rows.bounds[row], rows.cutoffs[row]
-        for start in range(0, width, _STRIDE):
-            line = block[i, start : start + _STRIDE]
-            scales = columns.scales[left + start : left + start + _STRIDE]
-            bounds = columns.bounds[left + start : left + start + _STRIDE]
-            cutoffs = view.cutoffs[left + start : left + start + _STRIDE]
-            hit = np.int32(0)
-            for j in range(line.shape[0]):
-                score = scales[j] * np.float32(line[j]) * scale
-                hit = np.int32(hit | np.int32((score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])))
-            if hit == 0:
+        _flag(block[i], scales, bounds, cutoffs, scale, bound, cutoff, flags)
+        for word in range(words.shape[0]):
+            if words[word] == 0:
                 continue
-            before = count
-            for j in range(line.shape[0]):
-                score = scales[j] * np.float32(line[j]) * scale
-                found.rows[count], found.columns[count], found.scores[count] = row, left + start + j, score
-                count += (score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])
-            for n in range(before, count):
-                score, column = found.scores[n], found.columns[n]
-                j = column - left - start
+            for j in range(word * _WORD, (word + 1) * _WORD):
+                if flags[j] == 0:
+                    continue
+                score = scales[j] * np.float32(block[i, j]) * scale
+                if score + bounds[j] < cutoff and score + bound < cutoffs[j]:  # which have risen since
+                    continue
+                found.rows[count], found.columns[count], found.scores[count] = row, left + j, score
+                count += 1
                 if score >= cutoff + bound or score >= cutoffs[j] + bounds[j]:
-                    cosine = _near_cosine(rows, row, row_scratch, columns, column, column_scratch) - slack
+                    cosine = _near_cosine(rows, row, row_scratch, columns, left + j, column_scratch) - slack
                     _raise(rows.tops[row], cosine)
-                    _raise(view.tops[column], cosine)
+                    _raise(view.tops[left + j], cosine)
                     cutoff = max(cutoff, rows.tops[row, -1] - bound)
-                    cutoffs[j] = max(cutoffs[j], view.tops[column, -1] - bounds[j])
+                    cutoffs[j] = max(cutoffs[j], view.tops[left + j, -1] - bounds[j])
         rows.cutoffs[row] = cutoff
     return block.shape[0], count
+
+
+@nb.njit(nogil=True, cache=True, fastmath=True)
+def _flag(
+    line: np.ndarray,
+    scales: np.ndarray,
+    bounds: np.ndarray,
+    cutoffs: np.ndarray,
+    scale: np.float32,
+    bound: np.float32,
+    cutoff: np.float32,
+    flags: np.ndarray,
+) -> None:
+    """Which products of a row reach its cut-off or that of their column, in one loop that vectorises."""
+    for j in range(line.shape[0]):
+        score = scales[j] * np.float32(line[j]) * scale
+        flags[j] = (score + bounds[j] >= cutoff) | (score + bound >= cutoffs[j])
 
 
 @nb.njit(nogil=True, cache=True)

@@ -49,6 +49,8 @@ def knn_graph(
         for rows, columns in _cells(len(source), len(target), plan):
             sides = source.rows(rows.start, rows.stop), target.rows(columns.start, columns.stop)
             part = knn_cell(*sides, k, pool=pool, blocks=plan.blocks, device=device)
+            if (len(sides[0]), len(sides[1])) == (len(source), len(target)):
+                return part  # the only cell: there is nothing to merge it with
             merge_into(graph.forward, rows, part.forward)
             merge_into(graph.backward, columns, part.backward)
     return graph

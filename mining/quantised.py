@@ -35,7 +35,7 @@ _LEAST_ROWS = 2048  # below, cut-offs are too weak to rule much out, and float32
 _MOST_NEIGHBOURS = 32
 _CANDIDATE_BYTES = 28  # row, column and score, and its number in the orders by row and by column
 _ROUND_ROWS = 1024
-_MOST_COLUMNS = 2048  # of a product: wider ones leave the cache before their rows are looked through
+_MOST_COLUMNS = 1024  # of a product: wider ones leave the cache before their rows are looked through
 
 
 def int8_is_fast() -> bool:
