@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
+PARTITION_VERSION = "2"  # the same of partitioned graphs alone
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def graph_request(settings: GraphSettings) -> Request:
     else:
         configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
+    if search == "partitioned":
+        versions |= {"partition": PARTITION_VERSION}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
 
 
