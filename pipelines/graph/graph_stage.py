@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -175,6 +175,11 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     return GridPlan(work, vector_shards(source), vector_shards(target), dim, str(about["encoder"]))
 
 
+def plan_for(plan: GridPlan, search: Search, settings: GraphSettings) -> GridPlan:
+    """The plan, with nothing to do where the settings come to another search."""
+    return plan if with_search(settings).search == search else replace(plan, source=(), target=())
+
+
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
     from pipelines.graph.partition_plan import Partition
 
@@ -242,7 +247,7 @@ def complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
     work = start(settings)
     if isinstance(work, Dataset):
         return work.shards
-    return complete_graph(work, merged, _search_measures(work, settings))
+    return complete_graph(work, merged, _search_measures(work, with_search(settings)))
 
 
 def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
