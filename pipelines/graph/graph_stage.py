@@ -231,7 +231,9 @@ def search_whole(plan: GridPlan, settings: GraphSettings) -> list[MergedShard]:
     if not plan.source and not plan.target:  # it is complete
         return []
     sides = whole_side(plan.source), whole_side(plan.target)
-    graph, *searched = approximate_graph(*sides, settings.k, memory=settings.memory, threads=settings.threads)
+    graph, *searched = approximate_graph(
+        *sides, settings.k, memory=settings.memory, device=settings.device, threads=settings.threads
+    )
     written = []
     for direction, shards, found, how in zip(DIRECTIONS, (plan.source, plan.target), graph, searched, strict=True):
         first = 0
