@@ -34,6 +34,7 @@ _PQ_TRAINING_ROWS = 1 << 16  # FAISS takes no more
 _LEAST_TRAINING_ROWS = 1024
 _INDEX_SHARE = 0.75  # of what is free; the rest is for a batch of queries
 _WORKSPACE = 24 << 20  # what FAISS, the matrix library and the allocator keep for themselves
+_GPU_PROBES = 2048  # FAISS takes no more there
 
 
 class Direction(NamedTuple):
@@ -70,24 +71,40 @@ def approximate_graph(
     k: int = 4,
     *,
     memory: int = DEFAULT_MEMORY,
+    device: str = "auto",
     threads: int | None = None,
     seed: int = 0,
 ) -> Approximation:
-    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed."""
+    """Both directions through an index of each side, re-ranked exactly; recall is measured, not assumed.
+
+    The indexes are on the GPUs that FAISS sees, if there are any, unless `device` is `cpu`.
+    """
     require_fit(source, target, k)
     faiss = import_faiss()
+    on_gpu = _on_gpu(faiss, device)
     graph = KnnGraph(Neighbours.none(len(source), k), Neighbours.none(len(target), k))
     with thread_pool(threads) as pool:
         faiss.omp_set_num_threads(pool.count)
         sides = (source, target, graph.forward), (target, source, graph.backward)
-        made = [_fill(faiss, x, y, found, memory, seed, pool) for x, y, found in sides]
+        made = [_fill(faiss, x, y, found, memory, seed, pool, on_gpu) for x, y, found in sides]
     return Approximation(graph, *made)
+
+
+def _on_gpu(faiss: ModuleType, device: str) -> bool:
+    if device == "cpu":
+        return False
+    if faiss.get_num_gpus():
+        return True
+    if device != "auto":
+        raise InputError(f"--device {device}: FAISS sees no GPU here; use auto or cpu, or pip install 'twinlode[gpu]'")
+    return False
 
 
 class IndexPlan(NamedTuple):
     """What FAISS builds and how many rows at a time go through it, so that all stays within the memory budget."""
 
     kind: str  # FAISS's factory string
+    lists: int
     training_rows: int
     search_bytes: int  # for one batch of queries
 
@@ -115,7 +132,7 @@ def plan_index(queries: int, rows: int, dim: int, k: int, memory: int) -> IndexP
     if affordable < min(rows, _LEAST_TRAINING_ROWS):
         raise InputError(_too_small(queries, rows, dim, k, memory))
     training_rows = min(rows, max(256 * _ROWS_A_LIST, 64 * lists), affordable)
-    return IndexPlan(f"IVF{lists},{kind}", training_rows, free // 4)
+    return IndexPlan(f"IVF{lists},{kind}", lists, training_rows, free // 4)
 
 
 def _held_bytes(queries: int, rows: int, k: int) -> int:
@@ -148,6 +165,7 @@ def _fill(
     memory: int,
     seed: int,
     pool: Threads,
+    on_gpu: bool,
 ) -> Direction:
     """Find the neighbours of x among y."""
     if not len(x) or not len(y):
@@ -159,17 +177,20 @@ def _fill(
     chosen = _draw(np.flatnonzero(~np.isnan(x.inverse_norms)), _SAMPLE, seed)
     sample = from_array(x.stored[chosen].astype(np.float32), x.name)
     truth = _nearest(sample, y, k, 4 * plan.search_bytes + _WORKSPACE, pool)  # before there is an index
-    search = _Search(_build(faiss, y, rows, plan, seed), rows, y, plan, pool)
-    recall, probes = 0.0, max(1, search.index.nlist // 256)
+    index = _build(faiss, y, rows, plan, seed, on_gpu)
+    efforts = faiss.GpuParameterSpace() if on_gpu else faiss.ParameterSpace()  # also of one index on each of many GPUs
+    search = _Search(index, rows, y, plan, pool)
+    most = min(plan.lists / 2, _GPU_PROBES if on_gpu else plan.lists)
+    recall, probes = 0.0, max(1, plan.lists // 256)
     while True:
-        search.index.nprobe = probes
+        efforts.set_index_parameter(index, "nprobe", probes)
         tried = Neighbours.none(len(sample), k)
-        search.fill(sample, tried)
+        search.fill(sample, tried, probes)
         recall = _recall(truth, tried)
-        if recall >= _WANTED_RECALL or probes >= search.index.nlist / 2:
+        if recall >= _WANTED_RECALL or probes >= most:
             break
-        probes *= 2
-    search.fill(x, found)
+        probes = min(2 * probes, _GPU_PROBES) if on_gpu else 2 * probes
+    search.fill(x, found, probes)
     return Direction(recall, plan.kind, probes, (tried, truth))
 
 
@@ -188,13 +209,15 @@ def _nearest(sample: Vectors, y: Vectors, k: int, memory: int, pool: Threads) ->
     return best
 
 
-def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, seed: int):  # type: ignore[no-untyped-def]
-    """Train on a sample and add all rows, a batch at a time; on the GPU when FAISS sees one."""
+def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, seed: int, on_gpu: bool) -> Any:
+    """Train on a sample and add all rows, a batch at a time."""
     index = faiss.index_factory(y.dim, plan.kind, faiss.METRIC_INNER_PRODUCT)
     if "PQ" in plan.kind:
         index.do_polysemous_training = False  # on by default, takes minutes, and helps only Hamming distances
-    if faiss.get_num_gpus():
-        index = faiss.index_cpu_to_all_gpus(index)
+    if on_gpu:
+        options = faiss.GpuMultipleClonerOptions()
+        options.useFloat16 = "PQ" in plan.kind  # look-up tables of 64 pieces have no room there otherwise
+        index = faiss.index_cpu_to_all_gpus(index, options)
     batch = plan.batch(y.dim, 0, 0, half=False)
     chosen = _draw(rows, plan.training_rows, seed)
     sample = np.empty((len(chosen), y.dim), np.float32)
@@ -216,11 +239,11 @@ class _Search(NamedTuple):
     plan: IndexPlan
     pool: Threads
 
-    def fill(self, x: Vectors, found: Neighbours) -> None:
+    def fill(self, x: Vectors, found: Neighbours, probes: int) -> None:
         """Candidates from the index, re-ranked by canonical score."""
         k = found.ids.shape[1]
         wanted = max(_CANDIDATES, 4 * k)
-        batch = self.plan.batch(x.dim, wanted, self.index.nprobe, self.y.stored.dtype == np.float16)
+        batch = self.plan.batch(x.dim, wanted, probes, self.y.stored.dtype == np.float16)
         for start in range(0, len(x), batch):
             part = x.rows(start, min(start + batch, len(x)))
             queries = unit_rows(part, 0, len(part))

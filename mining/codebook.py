@@ -151,7 +151,8 @@ def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0)
     `sample` (vectors, dim) holds unit float32 vectors; there are no more cells than it has different ones.
     """
     draw = np.random.default_rng(seed)
-    start = np.unique(sample[np.sort(draw.choice(len(sample), min(cells, len(sample)), replace=False))], axis=0)
+    rows = distinct_rows(sample)  # copies must not take all centroids
+    start = np.unique(sample[rows[np.sort(draw.choice(len(rows), min(cells, len(rows)), replace=False))]], axis=0)
     codebook = Codebook(start)
     for _ in range(ITERATIONS):
         owner = codebook.nearest(sample, 1, pool)[:, 0]
@@ -162,6 +163,12 @@ def train_codebook(sample: np.ndarray, cells: int, pool: Threads, seed: int = 0)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         codebook = Codebook(np.divide(sums, lengths, out=codebook.centroids.copy(), where=lengths > 0))
     return codebook
+
+
+def distinct_rows(sample: np.ndarray) -> np.ndarray:
+    """The first row of each different float32 vector, but for a few whose hash is another's."""
+    weights = np.random.default_rng(0).integers(1 << 31, size=sample.shape[1], dtype=np.int32) | 1
+    return np.sort(np.unique(sample.view(np.int32) @ weights, return_index=True)[1])
 
 
 def multiplies_bytes(dim: int) -> bool:

@@ -26,6 +26,7 @@ from mining.vectors import Vectors
 COPIES = 8  # cells that a vector goes to
 KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
+_COPIES_ROWS = 512  # of a side that are compared where all are equally near
 _BLOCK_ROWS = 512
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
 _ROUND_ROWS = 1024
@@ -183,11 +184,13 @@ def _multiply(x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
 def _bounded(x: Vectors, rows: np.ndarray, y: Vectors, columns: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """A cell in parts of at most `_LARGEST` rows a side: halves along the direction in which it is longest.
 
-    Where that separates nothing, as in a million copies of one vector, each half of the rows meets one half of the
-    columns: all are equally near.
+    Where that separates nothing, as in a million copies of one vector, each of many parts of the rows meets one part of
+    the columns: all are equally near. Where one side is small it meets all of the other, a part at a time.
     """
-    if max(len(rows), len(columns)) <= _LARGEST or not len(rows) or not len(columns):
-        yield rows, columns
+    if min(len(rows), len(columns)) <= _LARGEST:
+        for first in range(0, len(rows), _LARGEST):
+            for other in range(0, len(columns), _LARGEST):
+                yield rows[first : first + _LARGEST], columns[other : other + _LARGEST]
         return
     some = x.unit(rows[:: -(-len(rows) // 500)]), y.unit(columns[:: -(-len(columns) // 500)])
     direction = _longest(np.concatenate(some))
@@ -195,8 +198,9 @@ def _bounded(x: Vectors, rows: np.ndarray, y: Vectors, columns: np.ndarray) -> I
     middle = np.median(np.concatenate([left, right]))
     halves = [(rows[left <= middle], columns[right <= middle]), (rows[left > middle], columns[right > middle])]
     if max(len(halves[0][0]), len(halves[0][1])) == max(len(rows), len(columns)):
-        cut = len(rows) // 2, len(columns) // 2
-        halves = [(rows[: cut[0]], columns[: cut[1]]), (rows[cut[0] :], columns[cut[1] :])]
+        parts = -(-min(len(rows), len(columns)) // _COPIES_ROWS)
+        yield from zip(np.array_split(rows, parts), np.array_split(columns, parts), strict=True)
+        return
     for half in halves:
         yield from _bounded(x, half[0], y, half[1])
 

@@ -107,7 +107,7 @@ def _edges(graph: KnnGraph, margin: Margin, *, best_only: bool) -> Edges:
         np.concatenate([cosines, back_cosines]),
         directions,
     )
-    return _united(everything)
+    return united(everything)
 
 
 def scored_edges(
@@ -129,7 +129,7 @@ def scored_edges(
     return rows[exists], neighbours.ids[exists], scores[exists], neighbours.scores[exists]
 
 
-def _united(edges: Edges) -> Edges:
+def united(edges: Edges) -> Edges:
     """Edges found in both directions become one, with both bits set; best first."""
     order = np.lexsort((edges.target, edges.source, -edges.scores))
     edges = edges.take(order)

@@ -76,7 +76,7 @@ def examples(pairs: Dataset, count: int = EXAMPLES) -> Iterator[tuple[float, str
     for shard in pairs.shards:
         here = wanted[(wanted >= first) & (wanted < first + shard.rows)] - first
         if len(here):
-            table = read_pair_shard(pairs, shard).select(["score", "src_text", "tgt_text"]).take(here)
+            table = read_pair_shard(pairs.url, shard).select(["score", "src_text", "tgt_text"]).take(here)
             yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
         first += shard.rows
 

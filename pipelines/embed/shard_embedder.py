@@ -67,6 +67,11 @@ class ShardEmbedder:
         self._settings, self._facts, self._encoder = settings, facts, encoder
         self._turn = nullcontext() if encoder.device.type == "cpu" else threading.Lock()
 
+    @property
+    def shards_at_once(self) -> int:
+        """On an accelerator one shard is read or written while another is computed; a CPU has no time left for that."""
+        return 1 if self._encoder.device.type == "cpu" else 2
+
     def make(self, item: ShardToEmbed) -> MadeShard | None:
         """The vectors of a shard of sentences; None where the dataset is complete, by another worker."""
         work = item.work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -121,8 +122,18 @@ def _embed_here(
 ) -> None:
     """What `Embed` does, in this process."""
     embedder = ShardEmbedder(settings, facts, encoder or encoder_of(settings))
-    made = [embedder.make(item) for item in _pending(sentences, settings, facts)]
+    made = _make_all(embedder, _pending(sentences, settings, facts))
     _complete([done.shard for done in made if done is not None], settings, facts)
+
+
+def _make_all(embedder: ShardEmbedder, items: list[ShardToEmbed]) -> list[MadeShard | None]:
+    if embedder.shards_at_once == 1:
+        return [embedder.make(item) for item in items]
+    pool = ThreadPoolExecutor(embedder.shards_at_once)
+    try:
+        return list(pool.map(embedder.make, items))
+    finally:
+        pool.shutdown(cancel_futures=True)  # what has not begun when one fails, or on Ctrl-C
 
 
 class EmbedAll(beam.PTransform):

@@ -35,7 +35,7 @@ class GraphSettings(BaseModel):
     target: SideFolders = Field(description="vectors of the target side")
     out: str = Field(description="the folder of the graph dataset")
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
-    search: Search = Field(default="exact", description=SEARCH)
+    search: Search = Field(default="auto", description=SEARCH)
     copies: int | None = Field(default=None, ge=1, description=COPIES)
     codebook: str | None = Field(
         default=None, description="partitioned: folder of a graph of the same encoder, to use its codebook again"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
+PARTITION_VERSION = "2"  # the same of partitioned graphs alone
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def graph_request(settings: GraphSettings) -> Request:
     else:
         configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
+    if search == "partitioned":
+        versions |= {"partition": PARTITION_VERSION}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
 
 
@@ -170,6 +173,11 @@ def make_plan(settings: GraphSettings) -> GridPlan:
     dim = about["dim"]
     assert isinstance(dim, int)
     return GridPlan(work, vector_shards(source), vector_shards(target), dim, str(about["encoder"]))
+
+
+def plan_for(plan: GridPlan, search: Search, settings: GraphSettings) -> GridPlan:
+    """The plan, with nothing to do where the settings come to another search."""
+    return plan if with_search(settings).search == search else replace(plan, source=(), target=())
 
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
@@ -223,7 +231,9 @@ def search_whole(plan: GridPlan, settings: GraphSettings) -> list[MergedShard]:
     if not plan.source and not plan.target:  # it is complete
         return []
     sides = whole_side(plan.source), whole_side(plan.target)
-    graph, *searched = approximate_graph(*sides, settings.k, memory=settings.memory, threads=settings.threads)
+    graph, *searched = approximate_graph(
+        *sides, settings.k, memory=settings.memory, device=settings.device, threads=settings.threads
+    )
     written = []
     for direction, shards, found, how in zip(DIRECTIONS, (plan.source, plan.target), graph, searched, strict=True):
         first = 0
@@ -239,7 +249,7 @@ def complete(merged: list[MergedShard], settings: GraphSettings) -> list[Shard]:
     work = start(settings)
     if isinstance(work, Dataset):
         return work.shards
-    return complete_graph(work, merged, _search_measures(work, settings))
+    return complete_graph(work, merged, _search_measures(work, with_search(settings)))
 
 
 def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:

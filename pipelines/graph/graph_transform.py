@@ -20,6 +20,7 @@ from pipelines.graph.graph_stage import (
     make_plan,
     panels_of,
     partition_of,
+    plan_for,
     search_whole,
     with_search,
     write_row,
@@ -43,13 +44,13 @@ class Graph(beam.PTransform):
         graph = (source.vectors, target.vectors) | Graph(settings)
 
     The vectors are read from the settings' folders: the two collections say when these are complete. Every finished
-    panel is a file in the work folder, so that a restart computes only the missing ones. What `auto` stands for must be
-    known here, so its vectors must be there already.
+    panel is a file in the work folder, so that a restart computes only the missing ones. With `auto` there is a branch
+    for each search, and the one that suits the vectors has work when they are there.
     """
 
     def __init__(self, settings: GraphSettings) -> None:
         super().__init__()
-        self.settings = with_search(settings)
+        self.settings = settings
 
     def expand(self, sides: tuple[beam.PCollection[Shard], beam.PCollection[Shard]]) -> beam.PCollection[Shard]:
         settings = self.settings
@@ -59,19 +60,39 @@ class Graph(beam.PTransform):
             | "Ready" >> beam.combiners.Count.Globally()
             | "Plan" >> beam.Map(_make_plan, settings, beam.pvalue.AsList(target)).with_output_types(GridPlan)
         )
-        if settings.search == "partitioned":
-            partition = plan | "Partition" >> beam.Map(partition_of, settings).with_output_types(Partition)
-            merged = partition | "Search" >> PartitionedGraph(_memory(settings))
-        elif settings.search == "approximate":
-            search = beam.FlatMap(search_whole, settings).with_output_types(MergedShard)
-            merged = plan | "Whole" >> ask(search, None, _memory(settings))
-        else:
-            merged = plan | "Grid" >> Grid(settings)
         return (
-            merged
+            self._search(plan)
             | "All" >> beam.combiners.ToList()
             | "Complete" >> beam.FlatMap(complete, settings).with_output_types(Shard)
         )
+
+    def _search(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
+        settings = self.settings
+        if settings.search == "approximate":
+            search = beam.FlatMap(search_whole, settings).with_output_types(MergedShard)
+            return plan | "Whole" >> ask(search, None, _memory(settings))
+        searches = {"exact": Grid(settings), "partitioned": Partitioned(settings)}
+        if settings.search != "auto":
+            return plan | "Search" >> searches[settings.search]
+        found = [
+            plan
+            | f"{name.capitalize()}Plan" >> beam.Map(plan_for, name, settings).with_output_types(GridPlan)
+            | f"{name.capitalize()}Search" >> search
+            for name, search in searches.items()
+        ]
+        return found | "Either" >> beam.Flatten()
+
+
+class Partitioned(beam.PTransform):
+    """A plan to the finished shards of its graph: vectors that are near meet."""
+
+    def __init__(self, settings: GraphSettings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def expand(self, plan: beam.PCollection[GridPlan]) -> beam.PCollection[MergedShard]:
+        partition = plan | "Partition" >> beam.Map(partition_of, self.settings).with_output_types(Partition)
+        return partition | "Keys" >> PartitionedGraph(_memory(self.settings))
 
 
 class Grid(beam.PTransform):
@@ -140,7 +161,7 @@ class GraphOfAll(beam.PTransform):
             pbegin | name >> beam.Create(open_side(folders, "vectors").shards)
             for name, folders in (("Source", self.settings.source), ("Target", self.settings.target))
         ]
-        return tuple(sides) | "Graph" >> Graph(self.settings)
+        return tuple(sides) | "Graph" >> Graph(with_search(self.settings))
 
 
 def _memory(settings: GraphSettings) -> int | None:

@@ -21,8 +21,10 @@ from mining.vectors import Vectors
 from pipelines.graph.graph_shards import DIRECTIONS, MergedShard, finished_shard, write_shard
 from pipelines.graph.partition_plan import Item, Partition, codebook_of, items, load_arrays, place, save_arrays
 from pipelines.graph.recall_sample import check_sample, choose_copies, draw_sample, find_truth, train
-from pipelines.graph.vector_sides import opened
+from pipelines.graph.vector_sides import lots_of, opened
 from pipelines.runners.progress import Phase
+
+_SALT = 4  # the draw of `lots_of` that deals the rows of a large cell out to keys
 
 
 def assign(item: Item, partition: Partition) -> np.ndarray:
@@ -43,13 +45,41 @@ def assign(item: Item, partition: Partition) -> np.ndarray:
 
 
 def make_keys(partition: Partition, counts: np.ndarray) -> None:
-    """Which key each cell belongs to, from the rows of both sides in each cell."""
+    """Which key each cell belongs to, from the rows of both sides in each cell; one too large for a key has several."""
     url = partition.work.scratch("keys.npz")
     if exists(url) or not len(counts):
         return
     codebook = codebook_of(partition)
     row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 8 * choose_copies(partition).copies
-    save_arrays(url, keys=group_cells(codebook, counts * row_bytes, min(KEY_BYTES, partition.memory // 8)))
+    sizes, budget = counts * row_bytes, min(KEY_BYTES, partition.memory // 8)
+    save_arrays(url, keys=group_cells(codebook, sizes, budget), salts=np.maximum(1, -(-sizes // budget)))
+
+
+class CellKeys(NamedTuple):
+    """The key of each cell, and how many keys its rows are dealt out to: each meets those of its own key only.
+
+    So large a cell is one of copies, or nearly so, and any of them will do.
+    """
+
+    keys: np.ndarray  # (cells,)
+    salts: np.ndarray  # (cells,): 1 but for cells that alone are too large for a key
+
+    @classmethod
+    def of(cls, partition: Partition) -> CellKeys:
+        saved = load_arrays(partition.work.scratch("keys.npz"))
+        return cls(saved["keys"], saved["salts"])
+
+    @property
+    def total(self) -> int:
+        return int(self.keys.max()) + 1 + int((self.salts - 1).sum())
+
+    def of_rows(self, ids: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The key of each row in each of its cells (rows, copies), negative for none."""
+        keys = self.keys[cells]
+        if self.salts.max() > 1:  # in each of its cells a row draws anew
+            lots = lots_of(ids[:, None] + (cells.astype(np.int64) << 40), _SALT)
+            keys = keys + (lots * self.salts[cells]).astype(np.int32) * (self.keys.max() + 1)
+        return np.where(cells >= 0, keys, -1).astype(np.int32)
 
 
 class KeyRows(NamedTuple):
@@ -75,10 +105,11 @@ class Routing(NamedTuple):
     @classmethod
     def of(cls, item: Item, partition: Partition) -> Routing:
         cells = assigned(partition, item)
-        keys = np.where(cells >= 0, keys_of(partition)[cells], -1).astype(np.int32)
+        vectors = opened(item.shard)
+        keys = CellKeys.of(partition).of_rows(vectors.ids, cells)
         ordered = np.sort(keys, axis=1)
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # a row goes to a key once
-        return cls(item, opened(item.shard), cells, keys, CellRows.of(ordered))
+        return cls(item, vectors, cells, keys, CellRows.of(ordered))
 
     def rows_of(self, key: int) -> KeyRows:
         rows = self.by_key.inside(key)
@@ -170,7 +201,7 @@ def progress(partition: Partition) -> list[Phase]:
         done = [item for item in every if exists(partition.file("assigned", *place(item)))]
         return [Phase("cells", len(done), len(every), sum(item.shard.rows for item in done), "shards")]
     try:
-        total = int(keys_of(partition).max()) + 1
+        total = CellKeys.of(partition).total
     except FileNotFoundError:  # complete in this moment, and the scratch files are gone
         return []
     filesystem, path = resolve(work.scratch("found"))
@@ -178,10 +209,6 @@ def progress(partition: Partition) -> list[Phase]:
     done_keys = len(filesystem.ls(path, detail=False)) if filesystem.isdir(path) else 0
     rows = sum(item.shard.rows for item in every)
     return [Phase("graph", done_keys, total, rows * done_keys // total, "keys")]
-
-
-def keys_of(partition: Partition) -> np.ndarray:
-    return load_arrays(partition.work.scratch("keys.npz"))["keys"]
 
 
 def assigned(partition: Partition, item: Item) -> np.ndarray:

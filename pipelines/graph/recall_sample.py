@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.cell import nearest_of_rows
-from mining.codebook import SAMPLE_A_CELL, train_codebook
+from mining.codebook import SAMPLE_A_CELL, distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
@@ -32,8 +32,9 @@ from pipelines.graph.partition_plan import (
     place,
     save_arrays,
 )
-from pipelines.graph.vector_sides import opened, sampled_rows
+from pipelines.graph.vector_sides import lots_of, opened
 
+SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
 WANTED_PAIRS = 0.995  # of sampled rows whose nearest stands out, as those with a translation do
 WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
@@ -60,20 +61,38 @@ class CopiesChoice(NamedTuple):
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
-    """Rows of a shard for the codebook, and those whose true neighbours are searched."""
+    """Rows of a shard for the codebook, and those whose true neighbours are searched.
+
+    Each row draws a lot of its own, so that the sample of a side does not depend on its shards.
+    """
     url = partition.file("sample", *place(item))
     if exists(url):
         return
     vectors = opened(item.shard)
-    total = partition.rows("forward") + partition.rows("backward")
-    affordable = partition.memory // 4 // (4 * partition.dim)
-    wanted = 0 if partition.codebook else min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells, affordable)
     usable = np.flatnonzero(np.isfinite(vectors.inverse_norms))
-    count = min(len(usable), -(-wanted * len(vectors) // max(total, 1)))
-    draw = np.random.default_rng([DIRECTIONS.index(item.side), item.shard.number])
-    training = usable[np.sort(draw.choice(len(usable), count, replace=False))]
-    checked = usable[np.isin(usable, sampled_rows(vectors, item.shard.sample))]
-    save_arrays(url, training=vectors.unit(training), ids=vectors.ids[checked], vectors=vectors.unit(checked))
+    side = DIRECTIONS.index(item.side)
+    for_codebook, for_recall = (lots_of(vectors.ids[usable], draw) for draw in (side, 2 + side))
+    drawn = for_codebook < _training_share(partition)
+    if not partition.codebook and len(usable):
+        drawn[for_codebook.argmin()] = True  # for the case that no shard has a lower one
+    training = usable[drawn]
+    checked = usable[for_recall * partition.rows(item.side) < SAMPLE]
+    save_arrays(
+        url,
+        training=vectors.unit(training),
+        lots=for_codebook[drawn],
+        ids=vectors.ids[checked],
+        vectors=vectors.unit(checked),
+    )
+
+
+def _training_share(partition: Partition) -> float:
+    """Of all rows, those that the codebook is trained on."""
+    if partition.codebook:
+        return 0.0
+    affordable = partition.memory // 4 // (4 * partition.dim)
+    wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells, affordable)
+    return wanted / max(partition.rows("forward") + partition.rows("backward"), 1)
 
 
 def train(partition: Partition) -> None:
@@ -85,16 +104,18 @@ def train(partition: Partition) -> None:
     for side in DIRECTIONS:
         own = [sample for item, sample in samples.items() if item.side == side]
         ids, vectors = (np.concatenate([part[name] for part in own]) for name in ("ids", "vectors"))
-        save_arrays(partition.file("checked", side, 0), ids=ids, vectors=vectors)
+        rows = distinct_rows(vectors)  # copies of one vector have the same neighbours, and thousands that are as near
+        save_arrays(partition.file("checked", side, 0), ids=ids[rows], vectors=vectors[rows])
     save_arrays(url, centroids=_centroids(partition, samples), encoder=np.array(partition.encoder))
 
 
 def _centroids(partition: Partition, samples: dict[Item, dict[str, np.ndarray]]) -> np.ndarray:
     if partition.codebook is not None:
         return given_codebook(partition.codebook, partition.encoder, partition.dim)
-    sample = np.concatenate([part["training"] for part in samples.values()])
+    sample, lots = (np.concatenate([part[name] for part in samples.values()]) for name in ("training", "lots"))
     if not len(sample):
         raise InputError(f"{partition.work.url}: no vector of either side has a direction; all are zeros")
+    sample = sample[lots < max(_training_share(partition), np.nextafter(lots.min(), 1))]
     with thread_pool(partition.threads) as pool:
         return train_codebook(sample, partition.cells, pool).centroids
 
@@ -154,6 +175,8 @@ def choose_copies(partition: Partition) -> CopiesChoice:
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
     truths, most = [truth for truth in truths if len(truth.ids)], _most_copies(partition)
+    if not truths:
+        return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
     if not (nearest.ids != MISSING).any():
         return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)

@@ -12,33 +12,28 @@ from mining.vectors import Vectors, joined_vectors, open_vectors
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.side_datasets import SideDatasets
 
-SAMPLE = 1000  # rows of each side, over all its shards
-
 
 class VectorShard(NamedTuple):
-    """A file of vectors: `number` counts the shards of its side over all its datasets.
-
-    Of `sample` rows the exact neighbours are searched too, to measure what a partitioned graph misses.
-    """
+    """A file of vectors: `number` counts the shards of its side over all its datasets."""
 
     number: int
     url: str
     rows: int
     checksum: str
-    sample: int
 
 
 def vector_shards(side: SideDatasets) -> tuple[VectorShard, ...]:
     """All shards of a side, numbered."""
     found = [(dataset.place(shard), shard.rows, shard.checksum) for dataset in side.all for shard in dataset.shards]
-    sample = -(-SAMPLE // max(len(found), 1))
-    return tuple(VectorShard(number, *shard, sample) for number, shard in enumerate(found))
+    return tuple(VectorShard(number, *shard) for number, shard in enumerate(found))
 
 
-def sampled_rows(vectors: Vectors, count: int) -> np.ndarray:
-    """The same rows of a shard each time, evenly spread."""
-    count = min(count, len(vectors))
-    return np.unique(np.linspace(0, len(vectors) - 1, count).astype(np.int64)) if count else np.empty(0, np.int64)
+def lots_of(ids: np.ndarray, draw: int) -> np.ndarray:
+    """A number from 0 to 1 for each id, as if drawn, and the same one in whatever shard the id is (splitmix64)."""
+    mixed = (ids.astype(np.uint64) + np.uint64(1 + (draw << 48))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11), np.float64) / (1 << 53)
 
 
 def opened(shard: VectorShard) -> Vectors:

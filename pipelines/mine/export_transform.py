@@ -71,5 +71,4 @@ def _export_all(ready: int, plan: ExportPlan) -> int:
 
 
 def _export_one(shard: Shard, plan: ExportPlan) -> int:
-    pairs = open_dataset(plan.pairs, "pairs")
-    return export_shard(shard, pairs, plan.url, plan.format, *plan.languages, rejected=plan.rejected)
+    return export_shard(shard, plan.pairs, plan.url, plan.format, *plan.languages, rejected=plan.rejected)

@@ -123,7 +123,7 @@ class PairSearchSettings(BaseModel):
 
     work: str = Field(description="folder of all intermediate datasets; the same folder continues the same job")
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    search: Search = Field(default="exact", description=SEARCH)
+    search: Search = Field(default="auto", description=SEARCH)
     copies: int | None = Field(default=None, ge=1, description=COPIES)
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
@@ -211,7 +211,6 @@ class VectorJobSettings(PairSearchSettings):
     dtype: Literal["float32", "float16"] | None = Field(
         default=None, description="type of raw vectors: float32 or float16"
     )
-    search: Search = Field(default="auto", description=SEARCH)
     filters: FilterSettings = FilterSettings.none()
 
     @model_validator(mode="after")

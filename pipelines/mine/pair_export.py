@@ -29,12 +29,13 @@ def export_pairs(
     if "*" not in url:
         batches = pair_batches(pairs, rejected)
         return write_pairs(url, batches, format=kind, src_lang=src_lang, tgt_lang=tgt_lang)
-    return sum(export_shard(shard, pairs, url, format, src_lang, tgt_lang, rejected=rejected) for shard in pairs.shards)
+    how = url, format, src_lang, tgt_lang
+    return sum(export_shard(shard, pairs.url, *how, rejected=rejected) for shard in pairs.shards)
 
 
 def export_shard(
     shard: Shard,
-    pairs: Dataset,
+    folder: str,
     url: str,
     format: str | None,
     src_lang: str | None,
@@ -42,7 +43,7 @@ def export_shard(
     *,
     rejected: bool = False,
 ) -> int:
-    """Write one shard of the pairs into its file and return how many it has."""
-    batch = read_pair_shard(pairs, shard, rejected)
+    """Write one shard of the pairs in a folder into its file and return how many it has."""
+    batch = read_pair_shard(folder, shard, rejected)
     name, kind = url.replace("*", f"{shard.index:05d}"), check_target(url, format)
     return write_pairs(name, [batch], format=kind, src_lang=src_lang, tgt_lang=tgt_lang)

@@ -17,7 +17,8 @@ from mining.files import atomic_writer
 from mining.filters import FilterSettings, RepeatedTargetFilter, apply_filters
 from mining.pairs import conform
 from mining.paths import open_url
-from pipelines.datasets.manifest import Counters, Dataset, Shard, join, read_model, write_model
+from pipelines.datasets.contents import check_file
+from pipelines.datasets.manifest import Counters, Shard, join, read_model, write_model
 from pipelines.datasets.work import Work, new_name
 from pipelines.mine.text_join import OutputPart, assemble
 
@@ -105,9 +106,11 @@ def write_pair_shard(work: Work, note: Filtered, repeated: np.ndarray) -> Shard:
     return work.note(Shard(index=note.number, name=name, rows=len(kept), digest=_digest(kept), counters=counters))
 
 
-def read_pair_shard(dataset: Dataset, shard: Shard, rejected: bool = False) -> pa.Table:
-    """The pairs of a finished shard, or those that filters took from it."""
-    url = join(dataset.url, f"rejected-{shard.name}") if rejected else dataset.shard_url(shard)
+def read_pair_shard(folder: str, shard: Shard, rejected: bool = False) -> pa.Table:
+    """The pairs of a finished shard of the dataset in a folder, or those that filters took from it."""
+    url = join(folder, f"rejected-{shard.name}" if rejected else shard.name)
+    if not rejected:
+        check_file(url, shard.checksum)
     return conform(_read(url))  # a dataset of an earlier version has fewer columns
 
 

@@ -303,7 +303,7 @@ def pair_batches(dataset: Dataset, rejected: bool = False) -> Iterator[pa.Table]
     from pipelines.mine.pair_shards import read_pair_shard
 
     for shard in dataset.shards:
-        yield read_pair_shard(dataset, shard, rejected)
+        yield read_pair_shard(dataset.url, shard, rejected)
 
 
 def _watch(work: Work) -> Watch:

@@ -21,8 +21,7 @@ from mining.partitioned import KEY_BYTES, group_cells, key_graph
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset
-from pipelines.graph.recall_sample import DEPTH
-from pipelines.graph.vector_sides import SAMPLE
+from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.plan_settings import PlanSettings
 
 _CENTROIDS = 1024, ALL_CELLS

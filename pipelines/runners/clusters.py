@@ -123,6 +123,11 @@ class DataflowSettings(BeamSettings):
     )
     max_workers: int = Field(default=16, ge=1, description="Most machines.")
     disk_gb: int = Field(default=100, ge=20, description="Disk of each.")
+    harness_threads: int = Field(
+        default=2,
+        ge=1,
+        description="Work items of a process at the same time: one is read or written while another is computed.",
+    )
     service_account: str | None = Field(None, description="That workers run as; the project's own when not given.")
     network: str | None = Field(None, description="Of the workers; the project's own when not given.")
     subnetwork: str | None = Field(None, description="Of the workers, as regions/REGION/subnetworks/NAME.")
@@ -140,6 +145,7 @@ class DataflowSettings(BeamSettings):
             "machine_type": self.machine_type,
             "max_num_workers": self.max_workers,
             "disk_size_gb": self.disk_gb,
+            "number_of_worker_harness_threads": self.harness_threads,
             "service_account_email": self.service_account,
             "network": self.network,
             "subnetwork": self.subnetwork,

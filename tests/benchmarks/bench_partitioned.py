@@ -111,8 +111,9 @@ class Made(NamedTuple):
     share: int = 1
 
 
-def timed(sides: list[str], folder: Path, search: str) -> Made:
-    asked = GraphSettings(source=sides[0], target=sides[1], out=str(folder / search), k=K, search=search)
+def timed(sides: list[str], folder: Path, search: str, copies: int | None = None) -> Made:
+    out = str(folder / search)
+    asked = GraphSettings(source=sides[0], target=sides[1], out=out, k=K, search=search, copies=copies)
     begun, cpu = time.perf_counter(), time.process_time()
     graph = build_graph(asked)
     return Made(time.perf_counter() - begun, time.process_time() - cpu, graph)

@@ -4,16 +4,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipelines.align.align_job import align_documents
 from pipelines.align.align_stage import align_on_runner
+from pipelines.graph import partition
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.graph.graph_stage import build_graph
 from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, FlinkCluster
 from tests.pipelines.align.test_align import encoder, two_folders
 from tests.pipelines.align.test_align_stage import settings, summary
+from tests.pipelines.graph.test_partition import neighbours, same
+from tests.pipelines.graph.vector_datasets import write_side
 from tests.portable.java_cluster import Unavailable
 from tests.portable.whole_mine import CONFIGS, fault_once, mine_again, pair_files, whole_mine, worker_pool
 
@@ -58,6 +64,23 @@ def test_workers_from_a_pool_find_the_same_pairs(cluster: FlinkCluster, corpora:
         assert settings.environment == "EXTERNAL"
         found = mine_corpora(whole_mine(corpora, "pool"), settings)
     assert pair_files(found) == expected
+
+
+def test_a_partitioned_graph_is_that_of_one_process(
+    cluster: FlinkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors go to several keys through Flink's shuffle; here in three shards, there in eight."""
+    draw = np.random.default_rng(0)
+    sides = [draw.standard_normal((1200, 16)).astype(np.float32) for _ in range(2)]
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 18)
+    runner = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
+    found = []
+    for shards, where in ((3, None), (8, runner)):
+        urls = [write_side(tmp_path / f"{name}{shards}", side, shards) for name, side in zip("xy", sides, strict=True)]
+        out = str(tmp_path / f"graph{shards}")
+        found.append(build_graph(GraphSettings(source=urls[0], target=urls[1], out=out, search="partitioned"), where))
+    assert same(*map(neighbours, found))
+    assert found[0].manifest.measures == pytest.approx(found[1].manifest.measures, abs=1e-12)
 
 
 def test_a_task_manager_that_is_killed_changes_no_pair(

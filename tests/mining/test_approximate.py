@@ -1,13 +1,17 @@
 import re
 import sys
 import tracemalloc
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mining.approximate import approximate_graph, import_faiss, plan_index
+from mining import approximate
+from mining.approximate import IndexPlan, approximate_graph, import_faiss, plan_index
 from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.top_k import MISSING
@@ -106,6 +110,41 @@ def test_the_budget_is_honoured_by_every_array() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < memory - (10 << 20)  # the index, which FAISS allocates by itself
+
+
+class OnGpus:
+    """What stands for the copies of an index on two GPUs: it has no attributes of its own to set."""
+
+    made: ClassVar[list[str]] = []
+
+    def __init__(self, index: Any, options: Any) -> None:
+        self.index = index
+        self.made.append(f"{type(index).__name__} {options.useFloat16}")
+        self.train, self.add, self.search = index.train, index.add, index.search
+
+
+class GpuEfforts:
+    def set_index_parameter(self, copies: OnGpus, name: str, value: float) -> None:
+        faiss.ParameterSpace().set_index_parameter(copies.index, name, value)
+
+
+def test_one_index_a_side_on_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = from_array(vectors(500)), from_array(vectors(4000))
+    expected = approximate_graph(x, y, 4, threads=1).graph
+    with pytest.raises(InputError, match=r"--device cuda: FAISS sees no GPU here"):
+        approximate_graph(x, y, 4, device="cuda")
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
+    monkeypatch.setattr(faiss, "index_cpu_to_all_gpus", OnGpus, raising=False)
+    monkeypatch.setattr(faiss, "GpuParameterSpace", GpuEfforts, raising=False)
+    monkeypatch.setattr(faiss, "GpuMultipleClonerOptions", SimpleNamespace, raising=False)
+    for device, made in (("auto", ["IndexIVFFlat False"] * 2), ("cpu", [])):
+        OnGpus.made.clear()
+        found = approximate_graph(x, y, 4, device=device, threads=1).graph
+        assert OnGpus.made == made
+        np.testing.assert_array_equal(found.forward.ids, expected.forward.ids)
+        np.testing.assert_array_equal(found.backward.ids, expected.backward.ids)
+    approximate._build(faiss, y, np.arange(4000), IndexPlan("IVF4,PQ8", 4, 1000, 1 << 20), 0, on_gpu=True)
+    assert OnGpus.made == ["IndexIVFPQ True"]
 
 
 def test_without_faiss_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,12 @@ def test_a_codebook_finds_the_clusters_and_repeats_itself() -> None:
     assert (centres @ book.centroids.T).max(1).min() > 0.85
 
 
+def test_copies_do_not_take_the_centroids_of_others() -> None:
+    sample = np.concatenate([np.repeat(unit(1), 5000, axis=0), unit(50, seed=1)])
+    with thread_pool(1) as pool:
+        assert len(train_codebook(sample, 40, pool)) > 35
+
+
 def test_copies_of_one_vector_make_one_cell() -> None:
     with thread_pool(1) as pool:
         book = train_codebook(np.repeat(unit(1), 50, axis=0), 8, pool)

@@ -136,13 +136,24 @@ def test_absorbing_is_merging(parts: list[list[tuple[int, float]]]) -> None:
 
 def test_a_crowded_cell_is_cut_and_copies_still_find_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "_LARGEST", 64)
+    monkeypatch.setattr(partitioned, "_COPIES_ROWS", 20)
     same = from_array(np.ones((1000, 16), np.float32))
     one_cell = np.zeros((1000, 1), np.int32)
     with thread_pool(1) as pool:
         found = key_graph(same, same, one_cell, one_cell, K, pool)
-    assert found.comparisons <= 1000 * 64
+    assert found.comparisons == 1000 * 20
     assert (found.graph.forward.ids != MISSING).all()
     assert (found.graph.backward.ids != MISSING).all()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(5, 1000), (1000, 5)])
+def test_a_few_rows_meet_all_of_a_crowd(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitioned, "_LARGEST", 64)
+    x, y = vectors(rows, 0), vectors(columns, 1)
+    with thread_pool(1) as pool:
+        found = key_graph(x, y, np.zeros((rows, 1), np.int32), np.zeros((columns, 1), np.int32), K, pool)
+    for side, expected in zip(found.graph, knn_graph(x, y, K), strict=True):
+        np.testing.assert_array_equal(side.ids, expected.ids)
 
 
 def test_a_cell_is_cut_where_it_is_longest(monkeypatch: pytest.MonkeyPatch) -> None:

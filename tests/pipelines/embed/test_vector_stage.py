@@ -1,9 +1,12 @@
 """Embed: vectors as the encoder makes them, dead letters with reasons, metrics, and its use in one's own pipeline."""
 
+from itertools import count
 from pathlib import Path
+from threading import Barrier
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
@@ -14,7 +17,7 @@ from pipelines.datasets.dead_letters import DeadLetter
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.embed.sentence_vectors import embed_table
-from pipelines.embed.shard_embedder import NAMESPACE, describe_encoder, encoder_of
+from pipelines.embed.shard_embedder import NAMESPACE, ShardEmbedder, describe_encoder, encoder_of
 from pipelines.embed.shard_model import ShardModel
 from pipelines.embed.vector_stage import Embed, EmbedSettings, embed, start
 from pipelines.prepare.prepare_settings import PrepareSettings
@@ -49,6 +52,25 @@ def test_vectors_are_those_of_the_encoder_with_or_without_pieces(corpora: Path, 
     assert (metadata["encoder"], metadata["text"]) == (encoder.fingerprint, sentences.fingerprint)
     half = embed(settings.model_copy(update={"out": str(tmp_path / "half"), "dtype": "float16"}))
     assert np.array_equal(arrays(half), arrays(made).astype(np.float16))
+
+
+def test_beside_an_accelerator_two_shards_are_in_hand(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the first two waits for the other before it is read."""
+    sentences = prepare(prepare_settings(corpora, tmp_path / "src", True))
+    settings = EmbedSettings(sentences=sentences.url, encoder=str(corpora / "encoder"), out=str(tmp_path / "one"))
+    alone, both, begun = embed(settings), Barrier(2, timeout=60), count()
+
+    def read_together(*given: object) -> pa.Table:
+        if next(begun) < 2:
+            both.wait()
+        return read_shard(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ShardEmbedder, "shards_at_once", 2)
+    monkeypatch.setattr("pipelines.embed.shard_embedder.read_shard", read_together)
+    made = embed(settings.model_copy(update={"out": str(tmp_path / "two")}))
+    assert made.fingerprint == alone.fingerprint
 
 
 def test_pieces_of_another_encoder_are_not_used(corpora: Path, tmp_path: Path, monkeypatch) -> None:

@@ -12,7 +12,6 @@ from pipelines.graph import grid_panels
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, make_plan, panels_of
 from pipelines.graph.graph_transform import GraphOfAll
-from pipelines.graph.vector_sides import sampled_rows
 from pipelines.planning.counted_files import traffic
 from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_side
@@ -103,10 +102,3 @@ def test_one_index_a_side_whatever_the_shards(tmp_path: Path) -> None:
         recall = hits(real, part, np.arange(len(part.ids)))
         assert recall > 0.5
         assert measures[f"{side}_recall"] == pytest.approx(recall, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("count", "rows"), [(0, []), (1, [0]), (3, [0, 4, 9]), (10, list(range(10))), (99, list(range(10)))]
-)
-def test_sampled_rows_are_spread(count: int, rows: list[int]) -> None:
-    assert sampled_rows(from_array(np.ones((10, 2), np.float32)), count).tolist() == rows

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mining import partitioned
-from mining.codebook import Codebook
 from mining.errors import InputError
 from mining.neighbours import Neighbours, read_neighbours
 from pipelines.datasets.manifest import Dataset
@@ -18,6 +17,7 @@ from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_side
 
 ROWS, DIM, K = 1200, 16, 3
+SEVERAL_KEYS = 1 << 18  # bytes of two cells or so
 
 
 @pytest.fixture(scope="module")
@@ -98,24 +98,29 @@ def test_an_error_of_the_means_wants_more_copies() -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])
-def test_the_same_neighbours_for_any_number_of_shards(
-    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, shards: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("copies", [2, None])
+def test_the_same_graph_for_any_number_of_shards(
+    sides: tuple[np.ndarray, np.ndarray],
+    tmp_path: Path,
+    shards: int,
+    copies: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Given the same codebook: a sample is drawn by shard."""
-    asked = settings(tmp_path, sides, shards, copies=2)
-    centroids = np.random.default_rng(1).standard_normal((9, DIM)).astype(np.float32)
-    monkeypatch.setattr(recall_sample, "train_codebook", lambda sample, cells, pool: Codebook(centroids))
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
-    found = neighbours(build_graph(asked))
+    """Sample, codebook, copies and recall, too, and with keys of another size."""
+    monkeypatch.setattr(recall_sample, "SAMPLE", 300)
+    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    made = build_graph(settings(tmp_path, sides, shards, copies=copies))
     (tmp_path / "one").mkdir()
     monkeypatch.setattr(partition, "KEY_BYTES", 1 << 30)
-    assert same(found, neighbours(build_graph(settings(tmp_path / "one", sides, 1, copies=2))))
+    other = build_graph(settings(tmp_path / "one", sides, 2, copies=copies))
+    assert same(neighbours(made), neighbours(other))
+    assert made.manifest.measures == pytest.approx(other.manifest.measures, abs=1e-12)
 
 
 def test_beam_gives_the_same_graph(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
+    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     run_local(GraphOfAll(asked), 1)
     made = graph_stage.open_dataset(asked.out, "graph")
@@ -126,7 +131,7 @@ def test_beam_gives_the_same_graph(
 def test_a_killed_search_goes_on_with_the_keys_it_has(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 16)
+    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     searched, search = [], partition.search_key
 
@@ -180,6 +185,10 @@ def test_a_codebook_of_another_encoder_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=r"is of encoder e and dim 16, but the vectors are of encoder e and dim 8"):
         build_graph(settings(tmp_path, (sides[0][:, :8], sides[1][:, :8]), codebook=graph.url))
+    other = [write_side(tmp_path / name, side, 1, encoder="f") for name, side in zip(("x", "y"), sides, strict=True)]
+    asked = GraphSettings(source=other[0], target=other[1], out=str(tmp_path / "g"), codebook=graph.url)
+    with pytest.raises(InputError, match=r"is of encoder e and dim 16, but the vectors are of encoder f and dim 16"):
+        build_graph(asked.model_copy(update={"search": "partitioned"}))
     with pytest.raises(InputError, match=r"has no codebook.npz; give the folder of a graph made with --search part"):
         build_graph(settings(tmp_path / "none", sides, codebook=str(tmp_path)))
 
@@ -190,12 +199,35 @@ def test_what_one_process_cannot_hold_is_refused(sides: tuple[np.ndarray, np.nda
 
 
 def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More copies of one vector than a cell may have, and a few others, which still find each other."""
+    """More copies of one vector than a cell may have, and than a key; and a few others, which still find each other."""
     draw = np.random.default_rng(0)
     others = draw.standard_normal((200, DIM)).astype(np.float32)
     copies = np.tile(draw.standard_normal(DIM).astype(np.float32), (1500, 1))
     monkeypatch.setattr(partitioned, "_LARGEST", 256)
+    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 17)
+    sizes, search = [], partition.search_key
+    monkeypatch.setattr(
+        partition, "search_key", lambda given, plan: (sizes.append(sum(map(bytes_of, given))), search(given, plan))[1]
+    )
     made = np.concatenate([copies, others]), np.concatenate([others, copies])
     found = neighbours(build_graph(settings(tmp_path, made, copies=2)))["forward"]
     assert (found.ids[1500:, 0] == np.arange(200)).mean() > 0.9
-    assert (found.scores[:1500, 0] > 0.999).all()
+    assert (found.scores[:1500] > 0.999).all()
+    assert 0 < max(sizes) < 1 << 17, "no key has more than it may"
+
+
+def bytes_of(rows: partition.KeyRows) -> int:
+    return sum(array.nbytes for array in rows[1:])
+
+
+@pytest.mark.slow
+def test_a_million_copies(tmp_path: Path) -> None:
+    """Of one vector on each side, in cells and keys as they are."""
+    draw = np.random.default_rng(0)
+    others = draw.standard_normal((2000, DIM)).astype(np.float32)
+    copies = np.tile(draw.standard_normal(DIM).astype(np.float32), (1_000_000, 1))
+    made = np.concatenate([copies, others]), np.concatenate([others, copies])
+    found = neighbours(build_graph(settings(tmp_path, made, copies=2)))
+    assert (found["forward"].ids[1_000_000:, 0] == np.arange(2000)).mean() > 0.9
+    assert (found["forward"].scores[:1_000_000, 0] > 0.999).all()
+    assert (found["backward"].scores[2000:, 0] > 0.999).all()

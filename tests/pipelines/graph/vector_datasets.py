@@ -11,9 +11,9 @@ from pipelines.datasets.manifest import Counters, Request, Shard
 from pipelines.datasets.work import Work, begin
 
 
-def write_side(folder: Path | str, array: np.ndarray, shards: int) -> str:
+def write_side(folder: Path | str, array: np.ndarray, shards: int, encoder: str = "e") -> str:
     request = Request(
-        kind="vectors", configuration={"encoder": "e", "dim": array.shape[1], "dtype": "float32"}, inputs=[]
+        kind="vectors", configuration={"encoder": encoder, "dim": array.shape[1], "dtype": "float32"}, inputs=[]
     )
     work = begin(str(folder), request)
     assert isinstance(work, Work)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,10 +11,11 @@ import pytest
 from mining.errors import InputError
 from mining.filters import FilterSettings, LengthFilter
 from mining.retrieval import BACKWARD, FORWARD
-from pipelines.datasets.manifest import Dataset
+from pipelines.datasets.manifest import Dataset, Shard
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work
 from pipelines.mine.edges import EDGE
+from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.pair_shards import (
     Filtered,
     filter_shard,
@@ -33,6 +35,7 @@ from pipelines.mine.text_join import (
     mean_text_bytes,
     request_texts,
 )
+from pipelines.runners.local import run_local
 from tests.pipelines.works import begun_work
 
 BOTH = FORWARD | BACKWARD
@@ -117,7 +120,7 @@ def test_pairs_of_an_earlier_version_have_no_references(work: Work, tmp_path: Pa
     note = filter_shard(work, 0, gathered(work, tmp_path, 5, [5])[0], FilterSettings.none(), "en", "en")
     shard = write_pair_shard(work, note, np.empty(0, np.int64))
     dataset = work.complete([shard], shard.counters)
-    new = read_pair_shard(dataset, shard)
+    new = read_pair_shard(dataset.url, shard)
     assert new["src_ref"].to_pylist() == [f"src-{i}" for i in EDGES["source"]]
     pq.write_table(new.drop_columns(["src_ref", "tgt_ref"]), work.place(shard.name))
     (old,) = pair_batches(Dataset(dataset.url, dataset.manifest.model_copy(update={"shards": [work.sealed(shard)]})))
@@ -159,11 +162,11 @@ def test_pairs_that_a_filter_dropped_do_not_count_and_are_kept_apart(work: Work,
     assert (shard.rows, shard.counters.dropped) == (0, {"length": 5})
     dataset = work.complete([shard], shard.counters)
     assert isinstance(dataset, Dataset)
-    rejected = read_pair_shard(dataset, shard, rejected=True)
+    rejected = read_pair_shard(dataset.url, shard, rejected=True)
     assert rejected["reason"].to_pylist() == ["length"] * 5
     Path(dataset.shard_url(shard)).unlink()
     with pytest.raises(InputError, match=r"\.parquet.*(no such file|is missing)"):
-        read_pair_shard(dataset, shard)
+        read_pair_shard(dataset.url, shard)
 
 
 def test_a_finished_shard_is_not_written_again(work: Work, tmp_path: Path) -> None:
@@ -172,3 +175,24 @@ def test_a_finished_shard_is_not_written_again(work: Work, tmp_path: Path) -> No
     first = write_pair_shard(work, note, np.array([1]))
     assert first.rows == 4 and first.counters.dropped == {"repeated_target": 1}
     assert write_pair_shard(work, note, np.array([0, 1, 2])) == first
+
+
+class ExportOf(beam.PTransform):
+    """`Export` of some shards, as the root of a pipeline."""
+
+    def __init__(self, shards: list[Shard], plan: ExportPlan) -> None:
+        super().__init__()
+        self.shards, self.plan = shards, plan
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[int]:
+        return pbegin | beam.Create(self.shards) | Export(self.plan)
+
+
+def test_a_worker_that_writes_a_shard_needs_no_manifest(work: Work, tmp_path: Path) -> None:
+    """It names every shard: to read it for each of them would grow as their square."""
+    note = filter_shard(work, 0, gathered(work, tmp_path, 5, [5])[0], FilterSettings.none(), "en", "en")
+    shard = write_pair_shard(work, note, np.empty(0, np.int64))
+    dataset = work.complete([shard], shard.counters)
+    Path(dataset.url, "manifest.json").unlink()
+    run_local(ExportOf([shard], ExportPlan(dataset.url, str(tmp_path / "p-*.tsv"), None, ("en", "de"))), 1)
+    assert len((tmp_path / "p-00000.tsv").read_text().splitlines()) == len(EDGES)

@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.datasets.manifest import open_dataset
 from pipelines.embed.shard_embedder import describe_encoder
+from pipelines.graph import graph_stage
 from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.text_job import mine_corpora
@@ -47,6 +48,20 @@ class TextToFiles(beam.PTransform):
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         plan = ExportPlan(f"{self.settings.work}/pairs", self.out, None, ("en", "en"))
         return pbegin | MineText(self.settings, describe_encoder(self.settings.encoder)) | Export(plan)
+
+
+def test_how_to_search_is_chosen_when_the_vectors_are_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corpus too large for an exact search, as it were."""
+    monkeypatch.setattr(graph_stage, "EXACT_LIMIT", 1)
+    expected = mine_corpora(job(folder, str(tmp_path / "stages"), search="partitioned"))
+    settings = job(folder, str(tmp_path / "composed"))
+    run_local(TextToFiles(settings, str(tmp_path / "pairs.tsv")), 1)
+    graph = open_dataset(f"{settings.work}/graph", "graph")
+    assert graph.manifest.request.configuration["search"] == "partitioned"
+    assert graph.manifest.measures == expected.graph.manifest.measures
+    assert contents(f"{settings.work}/pairs") == contents(expected.pairs.url)
 
 
 def files(folder: Path) -> dict[Path, int]:

@@ -9,6 +9,7 @@ import apache_beam as beam
 import fsspec
 import pytest
 from apache_beam.options.pipeline_options import (
+    DebugOptions,
     FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
@@ -84,6 +85,7 @@ def test_settings_reach_beam() -> None:
     assert options.view_as(GoogleCloudOptions).project == "p"
     assert options.view_as(WorkerOptions).sdk_container_image == "registry/twinlode:1"
     assert options.view_as(WorkerOptions).machine_type == "n1-standard-8"
+    assert options.view_as(DebugOptions).number_of_worker_harness_threads == 2  # not Dataflow's 12
     chosen_there = PipelineOptions(DATAFLOW.model_copy(update={"machine_type": None}).flags())
     assert chosen_there.view_as(WorkerOptions).machine_type is None
 
