@@ -13,7 +13,7 @@ SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
     "10^12 comparisons, partitioned beyond"
 )
-COPIES = "partitioned: cells of each vector. Default: as few as find 99.5% of likely pairs with 0.25% error"
+COPIES = "partitioned: cells of each vector. Default: as few as find 99% of likely pairs with 0.25% error"
 MEMORY = ByteSize(4 << 30)
 
 
