@@ -30,6 +30,7 @@ _CORPORA = {
     "cldr": ("names of emoji, territories, languages: Unicode CLDR", "Unicode-3.0"),
     "osm": ("names of places of OpenStreetMap's editors", "ISC"),
     "dictionary": ("FreeDict dictionaries", "GPL / CC-BY-SA"),
+    "negatives": ("pairs of the above with an edit of the English side (`twinlode negatives`)", "as the above"),
 }
 _UNKNOWN = ("not described", "unknown: do not ship the encoder")
 

@@ -38,7 +38,7 @@ SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
 MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
 WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
 WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
-TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 12, 16)  # where none of them is enough, the largest is taken
+TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 11, 12, 14, 16)  # where none of them is enough, the largest is taken
 DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
 
