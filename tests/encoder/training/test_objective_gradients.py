@@ -34,7 +34,7 @@ def gradients(name: str, chunk: int, batch: Batch | None = None) -> dict[str, Te
     torch.manual_seed(0)
     model = build_model(TransformerSettings(dim=DIM, layers=1, heads=2, ffn=16, dropout=0.0), VOCABULARY)
     facts = EncoderFacts(DIM, VOCABULARY, ("en", "de", "fr"), model.tokens.weight, dropout=True)
-    ((_, objective, _),) = build_objectives(settings, facts)
+    ((_, objective, *_),) = build_objectives(settings, facts)
     batch = make_batch(example) if batch is None else batch
     torch.manual_seed(1)
     backward(model, objective, batch, done=0.5, scale=lambda x: x, autocast=nullcontext, chunk=chunk)
