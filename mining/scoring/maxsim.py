@@ -20,7 +20,8 @@ NAMES = (*(f"maxsim source {name}" for name in _SIDE), *(f"maxsim target {name}"
 CONTRASTED = (0, 1, 5, 6)  # of NAMES: those that are compared with rivals
 _UNMATCHED = 0.4  # a best cosine below this is no translation
 _LANES = 16  # words compared side by side
-_STEP = 8  # dimensions multiplied at a time
+_STEP = 4  # dimensions multiplied at a time, of as many words
+Four = tuple[int, int, int, int]
 _STEPS = tuple(np.uint64(step) for step in range(_STEP))
 _ROWS = tuple(np.uint64(step * MAX_WORDS) for step in range(_STEP))
 
@@ -79,7 +80,7 @@ def _maxsim(
     out: np.ndarray,
 ) -> None:
     left = np.empty(source_vectors.shape[1] * MAX_WORDS, np.float32)
-    sums = np.empty(2 * MAX_WORDS, np.float32)
+    sums = np.empty(_STEP * MAX_WORDS, np.float32)
     best, other_best = np.empty(MAX_WORDS, np.float32), np.empty(MAX_WORDS, np.float32)
     place = np.empty(MAX_WORDS, np.int32)
     weight, other_weight = np.empty(MAX_WORDS, np.float32), np.empty(MAX_WORDS, np.float32)
@@ -98,11 +99,12 @@ def _maxsim(
         if n == 0 or m == 0:
             continue
         best[:width], place[:width] = -2.0, 0
-        for j in range(0, m, 2):
-            other = min(j + 1, m - 1)
-            _similarities(left, width, target_vectors, others[j], others[other], sums)
-            other_best[j] = _note(sums[:MAX_WORDS], width, j, best, place)
-            other_best[other] = _note(sums[MAX_WORDS:], width, other, best, place)
+        for j in range(0, m, _STEP):
+            second, third, fourth = min(j + 1, m - 1), min(j + 2, m - 1), min(j + 3, m - 1)
+            four = others[j], others[second], others[third], others[fourth]
+            _similarities(left, width, target_vectors, four, sums)
+            for step in range(min(_STEP, m - j)):
+                other_best[j + step] = _note(sums[step * MAX_WORDS :], width, j + step, best, place)
         for j in range(m):
             other_weight[j] = target_weights[others[j]]
         _side_features(best, weight, n, out[pair, :5])
@@ -122,35 +124,32 @@ def _lay_out(words: np.ndarray, vectors: np.ndarray, out: np.ndarray) -> int:
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _similarities(left: np.ndarray, width: int, vectors: np.ndarray, one: int, two: int, out: np.ndarray) -> None:
-    """Products of two words with all words of the other text, which lie side by side: no sum across lanes.
+def _similarities(left: np.ndarray, width: int, vectors: np.ndarray, words: Four, out: np.ndarray) -> None:
+    """Products of four words with all words of the other text, which lie side by side: no sum across lanes.
 
-    Each is summed over the dimensions in their order, so that equal words score the same wherever they stand. Several
-    dimensions at a time spare loads, and numbers without a sign spare the check for negative places.
+    Each is summed over the dimensions in their order, so that equal words score the same wherever they stand. Such a
+    sum waits for itself, so four words are summed at the same time; several dimensions at a time spare loads, and
+    numbers without a sign spare the check for negative places.
     """
-    u0, u1, u2, u3, u4, u5, u6, u7 = _STEPS
-    _, r1, r2, r3, r4, r5, r6, r7 = _ROWS
-    i, j = np.uint64(one), np.uint64(two)
-    lanes, second = np.uint64(width), np.uint64(MAX_WORDS)
+    u0, u1, u2, u3 = _STEPS
+    _, r1, r2, r3 = _ROWS
+    a, b, c, e = np.uint64(words[0]), np.uint64(words[1]), np.uint64(words[2]), np.uint64(words[3])
+    lanes = np.uint64(width)
     for lane in range(lanes):
-        out[lane], out[second + lane] = np.float32(0.0), np.float32(0.0)
+        out[lane] = out[lane + r1] = out[lane + r2] = out[lane + r3] = np.float32(0.0)
     for d in range(u0, np.uint64(vectors.shape[1]), np.uint64(_STEP)):
-        a0, a1, a2, a3 = vectors[i, d], vectors[i, d + u1], vectors[i, d + u2], vectors[i, d + u3]
-        a4, a5, a6, a7 = vectors[i, d + u4], vectors[i, d + u5], vectors[i, d + u6], vectors[i, d + u7]
-        b0, b1, b2, b3 = vectors[j, d], vectors[j, d + u1], vectors[j, d + u2], vectors[j, d + u3]
-        b4, b5, b6, b7 = vectors[j, d + u4], vectors[j, d + u5], vectors[j, d + u6], vectors[j, d + u7]
-        first = d * second
+        a0, a1, a2, a3 = vectors[a, d], vectors[a, d + u1], vectors[a, d + u2], vectors[a, d + u3]
+        b0, b1, b2, b3 = vectors[b, d], vectors[b, d + u1], vectors[b, d + u2], vectors[b, d + u3]
+        c0, c1, c2, c3 = vectors[c, d], vectors[c, d + u1], vectors[c, d + u2], vectors[c, d + u3]
+        e0, e1, e2, e3 = vectors[e, d], vectors[e, d + u1], vectors[e, d + u2], vectors[e, d + u3]
+        first = d * np.uint64(MAX_WORDS)
         for lane in range(lanes):
-            s, t, at = out[lane], out[second + lane], first + lane
-            s, t = s + a0 * left[at], t + b0 * left[at]
-            s, t = s + a1 * left[at + r1], t + b1 * left[at + r1]
-            s, t = s + a2 * left[at + r2], t + b2 * left[at + r2]
-            s, t = s + a3 * left[at + r3], t + b3 * left[at + r3]
-            s, t = s + a4 * left[at + r4], t + b4 * left[at + r4]
-            s, t = s + a5 * left[at + r5], t + b5 * left[at + r5]
-            s, t = s + a6 * left[at + r6], t + b6 * left[at + r6]
-            s, t = s + a7 * left[at + r7], t + b7 * left[at + r7]
-            out[lane], out[second + lane] = s, t
+            at = first + lane
+            x0, x1, x2, x3 = left[at], left[at + r1], left[at + r2], left[at + r3]
+            out[lane] = out[lane] + a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
+            out[lane + r1] = out[lane + r1] + b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
+            out[lane + r2] = out[lane + r2] + c0 * x0 + c1 * x1 + c2 * x2 + c3 * x3
+            out[lane + r3] = out[lane + r3] + e0 * x0 + e1 * x1 + e2 * x2 + e3 * x3
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})

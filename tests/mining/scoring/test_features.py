@@ -50,16 +50,18 @@ def test_contrasts_are_with_the_best_other_candidate() -> None:
 
 
 def test_maxsim_is_the_weighted_mean_of_best_matches() -> None:
-    left, right = split_words(pa.array(["a b c", "d", ""])), split_words(pa.array(["x y", "z x z"]))
+    left = split_words(pa.array(["a b c", "d", "", " ".join(f"s{word}" for word in range(17))]))
+    right = split_words(pa.array(["x y", "z x z", " ".join(f"t{word}" for word in range(9))]))
     vectors = _unit(len(left.hashes), 5, 2), _unit(len(right.hashes), 5, 3)
     sides = [
         maxsim.WordVectors(words, table, np.linspace(1, 2, len(words.hashes), dtype=np.float32))
         for words, table in zip((left, right), vectors, strict=True)
     ]
-    rows, columns = np.array([0, 1, 0, 2]), np.array([0, 1, 1, 0])
+    rows, columns = np.array([2, 0, 1, 0, 3, 3]), np.array([0, 0, 1, 1, 1, 2])
     with thread_pool(2) as threads:
         found = maxsim.maxsim_features(*sides, rows, columns, threads)
-    for pair, (i, j) in enumerate(zip(rows[:3], columns[:3], strict=True)):
+    assert np.isnan(found[0]).all()  # a text without words
+    for pair, (i, j) in enumerate(zip(rows[1:], columns[1:], strict=True), start=1):
         a = left.ids[left.offsets[i] : left.offsets[i + 1]]
         b = right.ids[right.offsets[j] : right.offsets[j + 1]]
         similar = vectors[0][a] @ vectors[1][b].T
@@ -67,7 +69,6 @@ def test_maxsim_is_the_weighted_mean_of_best_matches() -> None:
         for start, best, weights in ways:
             assert found[pair, start] == pytest.approx((best * weights).sum() / weights.sum(), abs=1e-4)
             assert found[pair, start + 3] == pytest.approx(weights[best < 0.4].sum() / weights.sum(), abs=1e-4)
-    assert np.isnan(found[3]).all()  # a text without words
 
 
 def test_model_1_learns_which_word_translates_which() -> None:
