@@ -103,7 +103,9 @@ def finished_work(work: Path) -> dict[Path, int]:
     found = [path for path in work.glob("*/*") if path.suffix in (".parquet", ".arrow", ".json") and path.is_file()]
     for stage in FOLDERS:
         found += [path for note in NOTES for path in (work / stage / "_work").glob(note)]
-    return {path: path.stat().st_mtime_ns for path in found}
+    chosen = any((work / "pairs" / name).exists() for name in ("_work/selected.json", "manifest.json"))
+    # The curve is written before what says that pairs are selected: it is finished with that.
+    return {path: path.stat().st_mtime_ns for path in found if chosen or path.name != "curve.json"}
 
 
 def pairs(work: Path) -> list[bytes]:
