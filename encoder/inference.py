@@ -18,6 +18,7 @@ import xxhash
 
 from encoder import default
 from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoint, local_copy
+from encoder.half_precision import require_half
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
 from encoder.models.static import is_static, load_static
@@ -63,7 +64,7 @@ class Encoder:
         compute_dtype: ComputeType = "float32",
     ) -> None:
         self.device = _device(device)
-        _require_half(compute_dtype, self.device)
+        require_half(compute_dtype, self.device)
         self.compute_dtype = compute_dtype
         self.model = model.to(self.device).eval()
         self.text = text
@@ -86,8 +87,9 @@ class Encoder:
 
         Without `path`, the default encoder that comes with the package.
 
-        `threads` bounds the CPU cores in use; by default what torch would use. `compute_dtype` is what an accelerator
-        multiplies in: float16 and bfloat16 are faster and change the last digits of the vectors, which stay float32.
+        `threads` bounds the CPU cores in use; by default what torch would use. `compute_dtype` is what is
+        multiplied in: float16 and bfloat16 are faster on an accelerator, bfloat16 also on a CPU that has it, and
+        change the last digits of the vectors, which stay float32.
         Python code that comes with a model is run only with `trust_remote_code`.
         """
         source = os.fspath(default.model_folder() if path is None else path)
@@ -191,13 +193,12 @@ class Encoder:
             vectors[order[span.start : span.stop]] = made.cpu().numpy()
             return span.stop - span.start
 
-        with self._in_compute_dtype():
-            for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
-                pass
+        for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
+            pass
         return vectors
 
     def _in_compute_dtype(self) -> AbstractContextManager[object]:
-        """Autocast belongs to the thread, as the loop over batches does on an accelerator; weights are cast once."""
+        """Autocast belongs to the thread; inside of one, weights are cast once."""
         if self.compute_dtype == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, getattr(torch, self.compute_dtype))
@@ -220,12 +221,14 @@ class Encoder:
     ) -> Iterator[int]:
         """On a CPU each core takes whole batches: no core waits for another, and no product is split, inside one."""
         if self.device.type != "cpu":
-            yield from _one_ahead(start, finish, spans)
+            with self._in_compute_dtype():
+                yield from _one_ahead(start, finish, spans)
             return
 
         def run(span: Span) -> int:
             torch.set_num_threads(1)
-            return finish(span, start(span))
+            with self._in_compute_dtype():
+                return finish(span, start(span))
 
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
@@ -288,21 +291,6 @@ def _bar(done: Iterator[int], total: int, progress: bool) -> Iterator[int]:
         for count in done:
             bar.advance(task, count)
             yield count
-
-
-def _require_half(compute_dtype: ComputeType, device: torch.device) -> None:
-    """Refuse half precision where it gains nothing or kills the process."""
-    if compute_dtype == "float32":
-        return
-    if device.type == "cpu":
-        raise InputError(
-            f"compute_dtype {compute_dtype} is for accelerators, and this is a CPU, where float16 gains nothing and "
-            "bfloat16 ends the process on some; use float32"
-        )
-    # Older GPUs imitate it, slower than float32.
-    native = device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
-    if compute_dtype == "bfloat16" and not native:
-        raise InputError(f"compute_dtype bfloat16: {torch.cuda.get_device_name(device)} has none; use float16")
 
 
 def _device(name: str) -> torch.device:

@@ -8,7 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from encoder.settings import ComputeType
 
-COMPUTE_DTYPE = "type that the encoder computes in; float16 and bfloat16 are faster on an accelerator, refused on a CPU"
+COMPUTE_DTYPE = (
+    "type that the encoder computes in; float16 and bfloat16 are faster on an accelerator, bfloat16 on some CPUs, too, "
+    "and refused on others"
+)
 
 
 def default_encoder() -> str:

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from encoder.checkpoint import save_checkpoint
 from encoder.models import PretrainedSettings, build_model
-from encoder.settings import Settings, validate_settings
+from encoder.settings import ComputeType, Settings, validate_settings
 from encoder.training.session import BEST, Trained, train
 from encoder.training.trainer import Observer
 from encoder.training.training_settings import TrainSettings
@@ -67,6 +67,7 @@ class CompareSettings(Settings):
     data: str = Field(description="Root of the benchmarks' folders.")
     benchmarks: tuple[Entry, ...] = Field(min_length=1)
     columns: tuple[ComparedColumn, ...] = Field(min_length=1)
+    compute_dtype: ComputeType = Field("float32", description="Type that benchmarks encode in.")
     means: tuple[MeanColumn, ...] = Field((), description="Means of columns, as further columns.")
     exclude: tuple[str, ...] = Field((), description="Text files (globs) whose sentences no row is trained on.")
     claims: tuple[Claim, ...] = Field((), description="What the papers say of rows, held against the figures.")
@@ -217,7 +218,7 @@ def _run(settings: CompareSettings, plan: TrainingPlan, chosen: int | None, watc
         chosen, trained = _train(plan, chosen, excluded_files(settings), watch)
     columns: dict[str, Any] = {}
     if not plan.row.only_start:
-        source = load_source(str(trained.folder if trained else encoder))
+        source = load_source(str(trained.folder if trained else encoder), compute_dtype=settings.compute_dtype)
         for benchmark in settings.benchmarks:
             watch.evaluating(name, benchmark.label)
             result = evaluate(benchmark, source, Path(settings.data))
@@ -283,7 +284,8 @@ def identity(settings: CompareSettings, row: ComparedRow, variants: Sequence[Tra
     columns = [column.model_dump(mode="json") for column in settings.columns]
     starts = [other.model_dump(mode="json") for other in settings.rows if other.only_start]
     plans = [plan.model_dump(mode="json") for plan in variants]
-    text = json.dumps(
-        [row.encoder, plans, starts, benchmarks, columns, settings.data, settings.exclude], sort_keys=True
-    )
+    deciding = [row.encoder, plans, starts, benchmarks, columns, settings.data, settings.exclude]
+    if settings.compute_dtype != "float32":
+        deciding.append(settings.compute_dtype)
+    text = json.dumps(deciding, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

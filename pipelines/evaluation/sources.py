@@ -12,6 +12,7 @@ import xxhash
 
 from encoder import Encoder
 from encoder.checkpoint import file_hash, is_checkpoint
+from encoder.settings import ComputeType
 from mining.errors import InputError
 from mining.files import atomic_text
 from mining.vectors import open_vectors
@@ -171,6 +172,7 @@ def load_source(
     report: Report = lambda text, done, total: None,
     device: str = "auto",
     *,
+    compute_dtype: ComputeType = "float32",
     trust_remote_code: bool = False,
 ) -> VectorSource:
     """A folder of vector files, or anything that `Encoder.load` takes."""
@@ -183,7 +185,8 @@ def load_source(
                 f"{path} is neither a checkpoint, a Hugging Face or sentence-transformers folder, nor a folder of "
                 "vectors (.npy or .arrow)"
             )
-    return EncodedTexts(Encoder.load(path, device, trust_remote_code=trust_remote_code), path, report)
+    encoder = Encoder.load(path, device, compute_dtype=compute_dtype, trust_remote_code=trust_remote_code)
+    return EncodedTexts(encoder, path, report)
 
 
 def _truncation(encoder: Encoder) -> str:

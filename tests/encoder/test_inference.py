@@ -1,7 +1,6 @@
 """Encoder: order, duplicates, empties, batches, and the vectors of a real model."""
 
 import warnings
-from contextlib import nullcontext
 from pathlib import Path
 
 import fsspec
@@ -12,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoder import Encoder
-from encoder.inference import Span, _one_ahead, _require_half, plan
+from encoder.half_precision import cpu_multiplies_bfloat16
+from encoder.inference import Span, _one_ahead, plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
 from encoder.text import TextSettings
 from encoder.tokens import Tokens
@@ -74,21 +74,16 @@ def test_vectors_are_the_same_as_a_device_makes_them(transformer: Encoder, monke
     np.testing.assert_allclose(transformer.encode(texts, "en", batch_tokens=64), expected, atol=1e-6)
 
 
-def test_half_precision_is_refused_on_a_cpu_in_one_sentence(transformer: Encoder) -> None:
-    for half in ("float16", "bfloat16"):
-        with pytest.raises(InputError, match=f"compute_dtype {half} is for accelerators, and this is a CPU"):
-            Encoder(transformer.model, transformer.text, fingerprint="f", device="cpu", compute_dtype=half)
-
-
-@pytest.mark.parametrize("native", [True, False])
-def test_bfloat16_is_refused_where_a_gpu_would_imitate_it(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: (asked.append(1), native)[1])
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
-    with nullcontext() if native else pytest.raises(InputError, match="Tesla T4 has none; use float16"):
-        _require_half("bfloat16", torch.device("cuda"))
-    _require_half("float16", torch.device("cuda"))
-    assert asked
+def test_a_cpu_that_has_bfloat16_computes_in_it_and_gives_float32(transformer: Encoder) -> None:
+    if not cpu_multiplies_bfloat16():
+        pytest.skip("this CPU does not multiply bfloat16")
+    texts = sentences(40)
+    expected = transformer.encode(texts, "en")
+    half = Encoder(transformer.model, transformer.text, fingerprint="f", device="cpu", compute_dtype="bfloat16")
+    found = half.encode(texts, "en")
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=0.05)
+    assert not np.allclose(found, expected, atol=1e-6)
 
 
 def test_a_device_computes_in_half_precision_and_gives_float32(
@@ -100,7 +95,6 @@ def test_a_device_computes_in_half_precision_and_gives_float32(
     seen: set[torch.dtype] = set()
     linear = next(part for part in transformer.model.modules() if isinstance(part, torch.nn.Linear))
     hook = linear.register_forward_hook(lambda module, given, made: seen.add(made.dtype))
-    monkeypatch.setattr(Encoder, "_run_all", lambda self, start, finish, spans: _one_ahead(start, finish, spans))
     monkeypatch.setattr(transformer, "compute_dtype", "float16")
     found = transformer.encode(texts, "en")
     hook.remove()
