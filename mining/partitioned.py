@@ -16,7 +16,7 @@ import torch
 from mining.bytewise import round_rows
 from mining.cell import SLACK, rerank
 from mining.codebook import Codebook, multiplies_bytes
-from mining.neighbours import KnnGraph
+from mining.neighbours import KnnGraph, Neighbours
 from mining.partition_kernels import FloatRows, absorb, enter, enter_rest, settle, sweep_codes
 from mining.proposals import error_bound
 from mining.threads import Threads
@@ -64,14 +64,31 @@ class KeyGraph(NamedTuple):
     comparisons: int
 
 
+class KnownScores(NamedTuple):
+    """Of the rows of both sides the k-th score known from elsewhere: what is below it is not wanted."""
+
+    source: np.ndarray  # (rows,) float32, -inf where nothing is known
+    target: np.ndarray
+
+
 def key_graph(
-    source: Vectors, target: Vectors, source_cells: np.ndarray, target_cells: np.ndarray, k: int, pool: Threads
+    source: Vectors,
+    target: Vectors,
+    source_cells: np.ndarray,
+    target_cells: np.ndarray,
+    k: int,
+    pool: Threads,
+    known: KnownScores | None = None,
 ) -> KeyGraph:
     """Neighbours among the vectors that share a cell; the cells are (rows, copies) int32, negative for none."""
     rows, columns = CellRows.of(source_cells), CellRows.of(target_cells)
     x, y = _codes_of(source, pool), _codes_of(target, pool)
     cells = _spread(rows, columns, pool.count)
-    lists = [(_Lists.empty(len(source), k), _Lists.empty(len(target), k)) for _ in range(pool.count)]
+    known = known or KnownScores(*(np.full(len(side), -np.inf, np.float32) for side in (source, target)))
+    lists = [
+        (_Lists.above(known.source, k, source.dim), _Lists.above(known.target, k, source.dim))
+        for _ in range(pool.count)
+    ]
     comparisons = [0] * pool.count
 
     def work(thread: int, start: int, stop: int) -> None:
@@ -85,11 +102,21 @@ def key_graph(
     for more_forward, more_backward in others:
         _join(forward, more_forward)
         _join(backward, more_backward)
-    graph = KnnGraph(
-        rerank(source, target, *forward, k, pool, 0)[0],
-        rerank(target, source, *backward, k, pool, 0)[0],
-    )
+    graph = KnnGraph(_neighbours(source, target, forward, k, pool), _neighbours(target, source, backward, k, pool))
     return KeyGraph(graph, sum(comparisons))
+
+
+def _neighbours(x: Vectors, y: Vectors, lists: _Lists, k: int, pool: Threads) -> Neighbours:
+    """The best k of each row; scores of products of floats become canonical ones before."""
+    scores, places, rough = lists
+    below = np.maximum.accumulate(places == MISSING, axis=1)  # what is behind a score that was known
+    scores[below], places[below] = -np.inf, MISSING
+    again = np.flatnonzero(rough)
+    proposed = scores[again], places[again]
+    rerank(x.take(again), y, *proposed, k, pool, 0)
+    scores[again], places[again] = proposed
+    ids = np.where(places[:, :k] == MISSING, MISSING, y.ids[places[:, :k]])
+    return Neighbours(ids, np.ascontiguousarray(scores[:, :k]))
 
 
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
@@ -105,16 +132,21 @@ class _Lists(NamedTuple):
 
     scores: np.ndarray  # (rows, width) float32
     places: np.ndarray  # (rows, width) int32
+    rough: np.ndarray  # (rows,) bool: some scores are products of floats, all others canonical
 
     @classmethod
-    def empty(cls, rows: int, k: int) -> _Lists:
-        shape = rows, k + SLACK
-        return cls(np.full(shape, -np.inf, np.float32), np.full(shape, MISSING, np.int32))
+    def above(cls, known: np.ndarray, k: int, dim: int) -> _Lists:
+        """Lists in which k scores, of no place, are just below the known one."""
+        shape = len(known), k + SLACK
+        scores = np.full(shape, -np.inf, np.float32)
+        scores[:, :k] = (known - np.float32(2 * error_bound(dim)))[:, None]
+        return cls(scores, np.full(shape, MISSING, np.int32), np.zeros(len(known), bool))
 
 
 def _join(lists: _Lists, more: _Lists) -> None:
     """What other threads found of the same rows."""
     absorb(lists.places, lists.scores, np.arange(len(lists.places)), more.places, more.scores)
+    lists.rough[:] |= more.rough
 
 
 class _CodedRows(NamedTuple):
@@ -163,17 +195,18 @@ def _compare(
 ) -> None:
     """Products of bytes tell which pairs are worth a canonical score; where most are, floats are multiplied instead."""
     others, floats = y.part(columns).T, y.floats(columns)
-    own = _Lists(column_lists.scores[columns], column_lists.places[columns])  # side by side, they stay in the cache
+    own = column_lists.scores[columns], column_lists.places[columns]  # side by side, they stay in the cache
     bound = np.float32(_DEVIATIONS * float(np.hypot(x.rounding, y.rounding)) + error_bound(x.vectors.dim))
     for first in range(0, len(rows), _BLOCK_ROWS):
         some = rows[first : first + _BLOCK_ROWS]
         products = _multiply(x.part(some), others)[: len(some), : len(columns)]
         if products.dtype == np.int32:
-            if enter_near(products, some, columns, x.floats(some), floats, row_lists, own, k, bound):
+            if enter_near(products, some, columns, x.floats(some), floats, row_lists[:2], own, k, bound):
                 continue
             units = (torch.from_numpy(side) for side in (x.vectors.unit(some), y.vectors.unit(columns).T))
             products = torch.mm(*units).numpy()
-        enter(products, some, columns, *row_lists, *own)
+        enter(products, some, columns, *row_lists[:2], *own)
+        row_lists.rough[some] = column_lists.rough[columns] = True
     column_lists.scores[columns], column_lists.places[columns] = own
 
 
@@ -216,8 +249,8 @@ def enter_near(
     columns: np.ndarray,
     x: FloatRows,
     y: FloatRows,
-    row_lists: _Lists,  # of all rows
-    column_lists: _Lists,  # of these columns
+    row_lists: tuple[np.ndarray, np.ndarray],  # scores and places of all rows
+    column_lists: tuple[np.ndarray, np.ndarray],  # of these columns
     k: int,
     bound: np.float32,  # by how much a product of codes can be too small
 ) -> bool:
@@ -225,8 +258,8 @@ def enter_near(
 
     Gives up where these are too many, as among copies of one sentence, and returns whether all is entered.
     """
-    near_rows, near_columns = _Lists.empty(len(rows), k), _Lists.empty(len(columns), k)
-    row_cutoffs, column_cutoffs = row_lists.scores[rows, k - 1] - bound, column_lists.scores[:, k - 1] - bound
+    near_rows, near_columns = _none(len(rows), k), _none(len(columns), k)
+    row_cutoffs, column_cutoffs = row_lists[0][rows, k - 1] - bound, column_lists[0][:, k - 1] - bound
     sweep_codes(products, x.scales, y.scales, row_cutoffs, column_cutoffs, *near_rows, *near_columns)
     own, rounding = np.arange(len(columns), dtype=np.int32), np.float32(error_bound(x.stored.shape[1]))
     settle(rows, columns, x, y, *near_rows, *row_lists, k, bound, rounding, row_cutoffs)
@@ -235,6 +268,12 @@ def enter_near(
         return True
     cutoffs = row_cutoffs, column_cutoffs
     return bool(enter_rest(products, rows, columns, x, y, *row_lists, *column_lists, *cutoffs, k, bound, rounding))
+
+
+def _none(rows: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and places of empty lists."""
+    shape = rows, k + SLACK
+    return np.full(shape, -np.inf, np.float32), np.full(shape, MISSING, np.int32)
 
 
 def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:

@@ -6,7 +6,7 @@ step reads more than its own shard and files whose size does not depend on the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from mining.errors import InputError
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, CellRows, group_cells, key_graph
+from mining.partitioned import KEY_BYTES, CellRows, KnownScores, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
 from mining.vectors import Vectors
@@ -91,6 +91,7 @@ class KeyRows(NamedTuple):
     stored: np.ndarray
     inverse_norms: np.ndarray
     cells: np.ndarray  # (rows, copies), negative for those of other keys
+    known: np.ndarray  # the k-th score that is known of each row, -inf where none is
 
 
 class Routing(NamedTuple):
@@ -111,13 +112,13 @@ class Routing(NamedTuple):
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # a row goes to a key once
         return cls(item, vectors, cells, keys, CellRows.of(ordered))
 
-    def rows_of(self, key: int) -> KeyRows:
+    def rows_of(self, key: int, so_far: Neighbours | None = None) -> KeyRows:
+        """The rows that go to a key, with what other keys found of them so far."""
         rows = self.by_key.inside(key)
-        vectors = self.vectors
+        vectors = self.vectors.take(rows)
         cells = np.where(self.keys[rows] == key, self.cells[rows], -1)
-        return KeyRows(
-            self.item, rows, vectors.ids[rows], np.asarray(vectors.stored[rows]), vectors.inverse_norms[rows], cells
-        )
+        known = so_far.scores[rows, -1] if so_far else np.full(len(rows), -np.inf, np.float32)
+        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, cells, known)
 
 
 class FoundNeighbours(NamedTuple):
@@ -143,7 +144,8 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
     with thread_pool(partition.threads) as pool:
         source, target = (_joined(parts) for parts in sides)
         source_cells, target_cells = (np.concatenate([part.cells for part in parts]) for parts in sides)
-        result = key_graph(source, target, source_cells, target_cells, partition.k, pool)
+        known = KnownScores(*(np.concatenate([part.known for part in parts]) for parts in sides))
+        result = key_graph(source, target, source_cells, target_cells, partition.k, pool, known)
     found: list[tuple[Item, FoundNeighbours]] = []
     for parts, near in zip(sides, result.graph, strict=True):
         ends = np.cumsum([len(part.rows) for part in parts])
@@ -153,11 +155,12 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
     return Found(found, result.comparisons)
 
 
-def searched(key: int, routings: Sequence[Routing], partition: Partition) -> Found:
-    """`search_key` of rows that are at hand, or its file of an earlier run."""
+def searched(key: int, routings: Sequence[Routing], partition: Partition, so_far: Mapping[Item, Neighbours]) -> Found:
+    """`search_key` of rows that are at hand, or its file of an earlier run; only what is better than `so_far`."""
     url = partition.work.scratch("found", f"{key:06d}.npz")
     if not exists(url):
-        given = [rows for routing in routings if len((rows := routing.rows_of(key)).rows)]
+        every = (routing.rows_of(key, so_far[routing.item]) for routing in routings)
+        given = [part for part in every if len(part.rows)]
         found = search_key(given, partition)
         arrays = {"comparisons": np.array(found.comparisons)}
         for item, part in found.parts:
@@ -247,6 +250,6 @@ def search_here(partition: Partition) -> list[MergedShard]:
     routings = [Routing.of(item, partition) for item in every]
     whole = {item: Neighbours.none(item.shard.rows, partition.k) for item in every}
     for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
-        for item, part in searched(key, routings, partition).parts:
+        for item, part in searched(key, routings, partition, whole).parts:
             absorb(*whole[item], part.rows, *part.found)
     return [write_found(item, whole[item], partition) for item in every]

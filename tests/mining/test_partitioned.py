@@ -10,7 +10,7 @@ from mining.codebook import Codebook
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.partition_kernels import absorb
-from mining.partitioned import CellRows, group_cells, key_graph
+from mining.partitioned import CellRows, KnownScores, group_cells, key_graph
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
@@ -97,20 +97,31 @@ def test_one_cell_for_all_is_the_exact_graph() -> None:
         np.testing.assert_array_equal(side.ids, expected.ids)
 
 
-def test_keys_together_are_one_key() -> None:
+@pytest.mark.parametrize("bytewise", [True, False])
+@pytest.mark.parametrize("told", [True, False], ids=["told what others found", "on its own"])
+@pytest.mark.parametrize("copies", [1, 4])
+def test_keys_together_are_one_key(copies: int, told: bool, bytewise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of a vector have equal scores, of which the lowest ids are wanted whatever key has them."""
+    if not bytewise:
+        monkeypatch.setattr(partitioned, "multiplies_bytes", lambda dim: False)
     x, y, a, b = vectors(80, 0), vectors(60, 1), cells(80, 2), cells(60, 3)
+    y = from_array(y.stored[np.arange(60) // copies])
     key_of_cell = np.arange(10) % 3
     joined = KnnGraph(Neighbours.none(80, K), Neighbours.none(60, K))
+    entered = 0
     with thread_pool(1) as pool:
         whole = key_graph(x, y, a, b, K, pool).graph
         for key in range(3):
             mine, theirs = (np.where(key_of_cell[side] == key, side, -1) for side in (a, b))
-            part = key_graph(x, y, mine, theirs, K, pool).graph
+            known = KnownScores(*(side.scores[:, -1] for side in joined)) if told else None
+            part = key_graph(x, y, mine, theirs, K, pool, known).graph
+            entered += sum(int((side.ids != MISSING).sum()) for side in part)
             absorb(*joined.forward, np.arange(80), *part.forward)
             absorb(*joined.backward, np.arange(60), *part.backward)
     for one, other in zip(whole, joined, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
         np.testing.assert_array_equal(one.scores, other.scores)
+    assert (entered < 900) == told, "what is no better than elsewhere is left out"
 
 
 LISTS = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.1, 0.2, 0.3])), max_size=5, unique_by=lambda x: x[0])
