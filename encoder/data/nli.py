@@ -15,7 +15,7 @@ import csv
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -58,12 +58,16 @@ def read_triples(file: CorpusFile) -> Iterator[Row]:
     Where a premise has none, a contradiction of another one serves, drawn at random, as in mSimCSE's script. Premises
     are put together by `promptID` or text over the whole file, which is read before the first triple.
     """
+    return _read(file, _triples)
+
+
+def _read(file: CorpusFile, combine: Callable[[Iterable[_Statement | Malformed]], Iterator[Row]]) -> Iterator[Row]:
     lines = _lines(file)
     first = next(lines, None)
     if isinstance(first, _Line) and {"sent0", "sent1", "hard_neg"} <= first.cells.keys():
         yield from _simcse_triples(file, first, lines)
         return
-    yield from _triples(_statements(file, first, lines))
+    yield from combine(_statements(file, first, lines))
 
 
 def read_parallel_triples(file: CorpusFile) -> Iterator[Row]:
@@ -72,6 +76,12 @@ def read_parallel_triples(file: CorpusFile) -> Iterator[Row]:
 
 
 def _triples(statements: Iterable[_Statement | Malformed]) -> Iterator[Row]:
+    """None where nothing is contradicted: there would be no hard negative."""
+    return (row for row in _entailments(statements) if not isinstance(row, Triple) or row.negative.texts)
+
+
+def _entailments(statements: Iterable[_Statement | Malformed]) -> Iterator[Row]:
+    """Triples, whose hard negatives are empty where the file has no contradiction at all."""
     by_prompt: dict[str, list[_Statement]] = {}
     for item in statements:
         if isinstance(item, Malformed):
@@ -79,9 +89,7 @@ def _triples(statements: Iterable[_Statement | Malformed]) -> Iterator[Row]:
         else:
             by_prompt.setdefault(item.prompt, []).append(item)
     premises = [_premise(about) for about in by_prompt.values()]
-    contradictions = [negative for premise in premises for negative in premise.contradictions]
-    if not contradictions:
-        return
+    contradictions = [negative for premise in premises for negative in premise.contradictions] or [{}]
     draw = random.Random(0)
     for premise in premises:
         last = len(premise.contradictions) - 1
@@ -123,7 +131,7 @@ def _parallel_statements(files: list[CorpusFile]) -> Iterator[_Statement | Malfo
 
 def read_entailments(file: CorpusFile) -> Iterator[Row]:
     """Premise and entailed hypothesis of one language as a pair: what mSimCSE mixes with translations."""
-    for row in read_triples(file):
+    for row in _read(file, _entailments):
         if isinstance(row, Triple):
             texts = dict(row.positive.sentences)
             for lang, text in row.anchor.sentences:

@@ -29,7 +29,8 @@ from encoder.settings import Settings
 class MpclSettings(Settings):
     """Defaults are the paper's. `single` is its "+Single" control: the same groups, split into disjoint pairs.
 
-    A plain language model as backbone begins with one positive: `warmup: 2000, warmup_rate: 2`.
+    A plain language model as backbone begins with one positive: `warmup: 2000, warmup_rate: 2`; its control, which has
+    one anyway, with the rate alone.
 
     Members of a group are drawn by sentence: an assembled group may have several of one language. All groups of a
     corpus count as one source, so `data.temperature` weighs corpora here, not languages.
@@ -61,8 +62,8 @@ class MpclSettings(Settings):
 
     @model_validator(mode="after")
     def _one_control_at_a_time(self) -> MpclSettings:
-        if self.single and (self.hard_negatives or self.warmup or self.anchors == "all"):
-            raise ValueError("single is a control without hard_negatives, warmup and anchors: all; leave them out")
+        if self.single and (self.hard_negatives or self.anchors == "all"):
+            raise ValueError("single is a control without hard_negatives and anchors: all; leave them out")
         return self
 
 

@@ -205,9 +205,15 @@ def _build_decoder(settings: VmsstSettings, encoder: EncoderFacts, width: int) -
     condition = encoder.dim * (2 if settings.elbo else 1)
     told = len(encoder.languages) if settings.decoder_language else 1
     if settings.networks == "pretrained":
-        source = t5_networks(encoder.pretrained)
+        source, trained = t5_networks(encoder.pretrained)
         return T5Decoder(
-            source, settings.decoder_layers, encoder.vocabulary, condition, told, factored=settings.factored
+            source,
+            settings.decoder_layers,
+            encoder.vocabulary,
+            condition,
+            told,
+            factored=settings.factored,
+            trained=trained,
         )
     layers = _layers(settings, width, settings.decoder_layers)
     return TransformerDecoder(layers, encoder.vocabulary, condition, told, factored=settings.factored)
@@ -219,7 +225,7 @@ def _build_language(settings: VmsstSettings, encoder: EncoderFacts, width: int) 
     if settings.one_encoder:
         network = SharedLanguage(encoder.dim)
     elif settings.networks == "pretrained":
-        network = T5Language(t5_networks(encoder.pretrained), encoder.dim, told)
+        network = T5Language(t5_networks(encoder.pretrained).model, encoder.dim, told)
     else:
         network = TransformerLanguage(_layers(settings, width, settings.language_layers), encoder.dim, told)
     start_variances(network.gaussian, settings.log_variance, encoder.dim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +16,22 @@ from encoder.tokens import TokenBatch
 from mining.errors import InputError
 
 
-def t5_networks(encoder: Pretrained | None) -> Any:
-    """The whole model, with its decoder, of which `encoder` is the encoder; with random weights, one like it."""
+class T5Networks(NamedTuple):
+    """A whole model, with its decoder."""
+
+    model: Any
+    trained: bool  # else its weights are random
+
+
+def t5_networks(encoder: Pretrained | None) -> T5Networks:
+    """The model of which `encoder` is the encoder; with random weights, one like it."""
     model = encoder and encoder.whole()
-    if model is None or not hasattr(model, "decoder") or not hasattr(model.decoder, "block"):
+    if encoder is None or model is None or not hasattr(model, "decoder") or not hasattr(model.decoder, "block"):
         raise InputError(
             "objective.networks: pretrained needs a T5 or mT5 as encoder, which brings a decoder; choose one for "
             "model.source, or networks: new"
         )
-    return model
+    return T5Networks(model, encoder.settings.weights)
 
 
 class T5Language(nn.Module):
@@ -58,10 +65,19 @@ class Injection(nn.Module):
 
 
 class T5Decoder(Decoder):
-    """The first layers of the decoder; its output matrix begins as the part of ours that scores hidden states."""
+    """The first layers of the decoder; its output matrix, if `trained`, begins as the part of ours that scores hidden
+    states. One with random weights has entries of 1, and scores hundreds of nats beside the truth."""
 
     def __init__(
-        self, source: Any, layers: int, vocabulary: int, condition: int, languages: int, *, factored: bool = False
+        self,
+        source: Any,
+        layers: int,
+        vocabulary: int,
+        condition: int,
+        languages: int,
+        *,
+        factored: bool = False,
+        trained: bool = True,
     ) -> None:
         width = source.config.d_model
         super().__init__(width, vocabulary, condition, languages, factored=factored)
@@ -69,10 +85,15 @@ class T5Decoder(Decoder):
         self.stack.block = self.stack.block[:layers]
         for block in self.stack.block:
             block.layer[1] = Injection(condition, width)
-        output = source.lm_head.weight
-        rows = min(vocabulary, len(output))
+        if trained:
+            self._take_output(source)
+
+    def _take_output(self, source: Any) -> None:
+        output, config = source.lm_head.weight, source.config
+        rows = min(self.vocabulary, len(output))
+        scale = config.d_model**-0.5 if getattr(config, "scale_decoder_outputs", False) else 1.0  # T5, not mT5
         with torch.no_grad():
-            self.output[:rows, :width] = output[:rows]
+            self.output[:rows, : config.d_model] = output[:rows] * scale
 
     def embed(self, embeddings: Embeddings, tokens: TokenBatch) -> Tensor:
         return functional.embedding(tokens.ids, embeddings.table)  # positions are relative, inside attention

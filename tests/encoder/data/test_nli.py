@@ -130,6 +130,13 @@ def test_entailments_as_pairs(tmp_path: Path) -> None:
     ]
 
 
+def test_entailments_as_pairs_need_no_contradiction(tmp_path: Path) -> None:
+    path = tmp_path / "multinli.train.en.tsv"
+    path.write_text("premise\thypo\tlabel\na\ta1\tentailment\n")
+    assert read(path, "nli-pairs") == [Group(("en", "en"), ("a", "a1"))]
+    assert read(path) == []
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [("", "empty"), ("a\tb\n", "line 1: not a header of NLI"), ("label\tsentence1_en\n", "not a header of NLI")],

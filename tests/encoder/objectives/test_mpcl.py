@@ -96,6 +96,16 @@ def test_warm_up_has_one_positive_and_its_own_rate(progress: float, warmup: floa
     )
 
 
+def test_the_control_warms_up_by_its_rate_alone() -> None:
+    objective = Mpcl(MpclSettings(single=True, warmup=300, warmup_rate=2), FACTS)
+    batch, vectors = make_batch(GROUPS), torch.randn(8, DIM)
+    rates, losses = [], []
+    for step in (299, 300):
+        rates.append(objective.begin(step, step / 1000))
+        losses.append(float(objective.loss(vectors, batch, step / 1000).total))
+    assert rates == [2, 1] and losses[0] == losses[1]
+
+
 def test_one_positive_has_no_min_max_unless_asked_for() -> None:
     batch, vectors = make_batch(GROUPS), torch.randn(8, DIM)
     losses = {
@@ -129,4 +139,4 @@ def test_shape_follows_the_settings() -> None:
     assert Mpcl(MpclSettings(positives=3), FACTS).shape == "groups"
     assert Mpcl(MpclSettings(hard_negatives=True), FACTS).shape == "triples"
     with pytest.raises(ValueError, match="single is a control"):
-        MpclSettings(single=True, warmup=0.1)
+        MpclSettings(single=True, anchors="all")

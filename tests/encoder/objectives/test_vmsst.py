@@ -1,6 +1,7 @@
 """VMSST's bound, decoder and baselines against literal implementations."""
 
 import gc
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch.nn import functional
 from encoder.objectives.objective import EncoderFacts
 from encoder.objectives.vmsst import Vmsst, VmsstSettings, active_units
 from encoder.objectives.vmsst_networks import Embeddings, Gaussian, TransformerDecoder
+from encoder.objectives.vmsst_t5 import T5Decoder, T5Language
 from encoder.tokens import Tokens
 from mining.errors import InputError
 from tests.encoder.fixtures import write_tiny_mt5
@@ -259,7 +261,6 @@ def test_nothing_to_learn_is_refused() -> None:
 def test_networks_of_mt5_see_neither_padding_nor_the_future(tmp_path: Path) -> None:
     """A batch is its sentences one by one; all networks share the encoder's table, and begin with its weights."""
     from encoder.models import Pretrained, PretrainedSettings
-    from encoder.objectives.vmsst_t5 import T5Decoder, T5Language
 
     encoder = Pretrained.load(PretrainedSettings(source=str(write_tiny_mt5(tmp_path)), pooling="mean", dropout=0))
     table = encoder.backbone.get_input_embeddings().weight
@@ -299,6 +300,38 @@ def test_networks_that_begin_at_random_begin_apart(tmp_path: Path) -> None:
     assert own.shape == other.shape and own.std() > 0
     assert (own == other).float().mean() < 0.01
     assert objective.embeddings.table is table
+
+
+@pytest.mark.parametrize("weights", [True, False], ids=["pretrained", "scratch"])
+def test_a_decoder_of_mt5_begins_with_its_output_or_near_evenness(tmp_path: Path, weights: bool) -> None:
+    """From random weights of transformers, of std 1, it would begin ten times as far from the truth as evenness."""
+    from encoder.models import Pretrained, PretrainedSettings
+
+    source = str(write_tiny_mt5(tmp_path))
+    encoder = Pretrained.load(PretrainedSettings(source=source, pooling="mean", dropout=0, weights=weights))
+    table = encoder.backbone.get_input_embeddings().weight
+    facts = EncoderFacts(encoder.dim, len(encoder.text.tokenizer), ("en", "de"), table, pretrained=encoder)
+    objective = Vmsst(VmsstSettings(networks="pretrained", decoder_layers=2), facts)
+    decoder = objective.decoder
+    assert isinstance(decoder, T5Decoder)
+    if weights:
+        assert torch.equal(decoder.output[:-1, : encoder.dim], encoder.whole().lm_head.weight)
+        return
+    tokens = Tokens.from_lists([[5, 6, 7, 8], [9, 10, 11, 12]]).batch()
+    with torch.no_grad():
+        nats = decoder(torch.zeros(2, 2 * encoder.dim), tokens, torch.tensor([0, 1]), objective.embeddings, 0) / 10
+    assert nats < 1.5 * math.log(facts.vocabulary)
+
+
+def test_outputs_of_the_first_t5_are_scaled() -> None:
+    """It multiplies states by width^-0.5 before its output matrix, mT5 and T5 1.1 do not."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    sizes = {"vocab_size": 20, "d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    for tied, factor in ((True, 0.25), (False, 1.0)):
+        source = T5ForConditionalGeneration(T5Config(**sizes, tie_word_embeddings=tied))
+        decoder = T5Decoder(source, 1, 20, 8, 2)
+        torch.testing.assert_close(decoder.output[:20, :16], factor * source.lm_head.weight)
 
 
 def _query(stack: nn.Module) -> Tensor:
