@@ -18,7 +18,7 @@ from mining.cell import SLACK, rerank
 from mining.codebook import Codebook, multiplies_bytes
 from mining.neighbours import KnnGraph, Neighbours
 from mining.partition_kernels import FloatRows, absorb, enter, enter_rest, settle, sweep_codes
-from mining.proposals import error_bound
+from mining.proposals import empty_lists, error_bound
 from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
@@ -137,10 +137,9 @@ class _Lists(NamedTuple):
     @classmethod
     def above(cls, known: np.ndarray, k: int, dim: int) -> _Lists:
         """Lists in which k scores, of no place, are just below the known one."""
-        shape = len(known), k + SLACK
-        scores = np.full(shape, -np.inf, np.float32)
+        scores, places = empty_lists(len(known), k + SLACK)
         scores[:, :k] = (known - np.float32(2 * error_bound(dim)))[:, None]
-        return cls(scores, np.full(shape, MISSING, np.int32), np.zeros(len(known), bool))
+        return cls(scores, places, np.zeros(len(known), bool))
 
 
 def _join(lists: _Lists, more: _Lists) -> None:
@@ -258,7 +257,7 @@ def enter_near(
 
     Gives up where these are too many, as among copies of one sentence, and returns whether all is entered.
     """
-    near_rows, near_columns = _none(len(rows), k), _none(len(columns), k)
+    near_rows, near_columns = empty_lists(len(rows), k + SLACK), empty_lists(len(columns), k + SLACK)
     row_cutoffs, column_cutoffs = row_lists[0][rows, k - 1] - bound, column_lists[0][:, k - 1] - bound
     sweep_codes(products, x.scales, y.scales, row_cutoffs, column_cutoffs, *near_rows, *near_columns)
     own, rounding = np.arange(len(columns), dtype=np.int32), np.float32(error_bound(x.stored.shape[1]))
@@ -268,12 +267,6 @@ def enter_near(
         return True
     cutoffs = row_cutoffs, column_cutoffs
     return bool(enter_rest(products, rows, columns, x, y, *row_lists, *column_lists, *cutoffs, k, bound, rounding))
-
-
-def _none(rows: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and places of empty lists."""
-    shape = rows, k + SLACK
-    return np.full(shape, -np.inf, np.float32), np.full(shape, MISSING, np.int32)
 
 
 def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:
