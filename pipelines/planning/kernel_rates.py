@@ -101,6 +101,13 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     return Kernels(exact, cells, visit, truth, nearest, assigned, ordered, taken, spreads), source.dim
 
 
+def unit_sides(datasets: Sequence[Dataset]) -> list[np.ndarray]:
+    """The unit vectors of each side."""
+    opened = [[open_vectors(dataset.place(shard)).stored for shard in dataset.shards] for dataset in datasets]
+    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in opened]
+    return [side.unit(np.arange(len(side))) for side in sides]
+
+
 def _inside(
     sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: PlanSettings, pool: Threads
 ) -> tuple[float, float]:
