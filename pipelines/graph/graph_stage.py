@@ -25,7 +25,7 @@ from pipelines.datasets.manifest import (
     open_dataset,
     read_model,
 )
-from pipelines.datasets.side_datasets import open_side
+from pipelines.datasets.side_datasets import SideDatasets, open_side
 from pipelines.datasets.work import Work, begin
 from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_shards import (
@@ -120,15 +120,25 @@ def graph_request(settings: GraphSettings) -> Request:
     if search == "exact":
         return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
     if search == "partitioned":
-        configuration |= {"copies": settings.copies}
-        if settings.codebook is not None:
-            configuration |= {"codebook": _codebook_hash(settings, source.corpus)}
+        configuration |= {"copies": settings.copies, **_what_decides(settings, source, target)}
     else:
         configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
     if search == "partitioned":
         versions |= {"partition": PARTITION_VERSION}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
+
+
+def _what_decides(settings: GraphSettings, source: SideDatasets, target: SideDatasets) -> dict[str, JsonValue]:
+    """What decides a partitioned graph besides its vectors: the codebook that is given or trained, and the keys."""
+    from pipelines.graph.partition_plan import MemoryBounds
+
+    dim = source.corpus.manifest.request.configuration["dim"]
+    assert isinstance(dim, int)
+    bounds = MemoryBounds.of((source.rows, target.rows), dim, settings.memory)
+    if settings.codebook is None:
+        return {"training_rows": bounds.training_rows, "key_bytes": bounds.key_bytes}
+    return {"codebook": _codebook_hash(settings, source.corpus), "key_bytes": bounds.key_bytes}
 
 
 def _codebook_hash(settings: GraphSettings, vectors: Dataset) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from mining.errors import InputError
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, CellRows, group_cells, key_graph
+from mining.partitioned import CellRows, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
 from mining.vectors import Vectors
@@ -51,7 +51,7 @@ def make_keys(partition: Partition, counts: np.ndarray) -> None:
         return
     codebook = codebook_of(partition)
     row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 8 * choose_copies(partition).copies
-    sizes, budget = counts * row_bytes, min(KEY_BYTES, partition.memory // 8)
+    sizes, budget = counts * row_bytes, partition.bounds.key_bytes
     save_arrays(url, keys=group_cells(codebook, sizes, budget), salts=np.maximum(1, -(-sizes // budget)))
 
 
@@ -225,7 +225,7 @@ def require_memory(partition: Partition, copies: int) -> None:
     """Refuse what one process cannot hold: neighbours and cells of all rows, and a key with what is made of it."""
     rows = partition.rows("forward") + partition.rows("backward")
     centroids = 4 * partition.dim * len(codebook_of(partition))
-    needed = rows * (12 * partition.k + 16 * copies + 24) + 2 * centroids + 4 * min(KEY_BYTES, partition.memory // 8)
+    needed = rows * (12 * partition.k + 16 * copies + 24) + 2 * centroids + 4 * partition.bounds.key_bytes
     if needed > partition.memory:
         raise InputError(
             f"a partitioned search of {rows:,} vectors in {copies} cells each takes {-(-needed >> 20)}MiB in one "

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.cell import nearest_of_rows
-from mining.codebook import SAMPLE_A_CELL, distinct_rows, train_codebook
+from mining.codebook import distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
@@ -35,7 +35,6 @@ from pipelines.graph.partition_plan import (
 from pipelines.graph.vector_sides import lots_of, opened
 
 SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
-MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
 WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
 WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
 TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 11, 12, 14, 16)  # where none of them is enough, the largest is taken
@@ -90,9 +89,7 @@ def _training_share(partition: Partition) -> float:
     """Of all rows, those that the codebook is trained on."""
     if partition.codebook:
         return 0.0
-    affordable = partition.memory // 4 // (4 * partition.dim)
-    wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells, affordable)
-    return wanted / max(partition.rows("forward") + partition.rows("backward"), 1)
+    return partition.bounds.training_rows / max(partition.rows("forward") + partition.rows("backward"), 1)
 
 
 def train(partition: Partition) -> None:

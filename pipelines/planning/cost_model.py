@@ -18,7 +18,8 @@ from mining.codebook import SAMPLE_A_CELL, cell_count
 from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
-from pipelines.graph.recall_sample import MOST_SAMPLE, SAMPLE
+from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.recall_sample import SAMPLE
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
 from pipelines.planning.gpu_rates import GpuRates

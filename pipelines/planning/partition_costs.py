@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count, compared
 from mining.partitioned import KEY_BYTES
-from pipelines.graph.recall_sample import DEPTH, MOST_SAMPLE, SAMPLE
+from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
 

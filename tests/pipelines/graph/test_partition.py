@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from mining import partitioned
+from mining.codebook import SAMPLE_A_CELL, cell_count
 from mining.errors import InputError
 from mining.neighbours import Neighbours, read_neighbours
 from pipelines.datasets.manifest import Dataset
-from pipelines.graph import graph_stage, partition, recall_sample
+from pipelines.graph import graph_stage, partition, partition_plan, recall_sample
 from pipelines.graph.graph_settings import GraphSettings
-from pipelines.graph.graph_stage import build_graph
+from pipelines.graph.graph_stage import build_graph, graph_request, start
 from pipelines.graph.graph_transform import GraphOfAll
+from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_side
 
@@ -108,10 +110,10 @@ def test_the_same_graph_for_any_number_of_shards(
 ) -> None:
     """Sample, codebook, copies and recall, too, and with keys of another size."""
     monkeypatch.setattr(recall_sample, "SAMPLE", 300)
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     made = build_graph(settings(tmp_path, sides, shards, copies=copies))
     (tmp_path / "one").mkdir()
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 30)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", 1 << 30)
     other = build_graph(settings(tmp_path / "one", sides, 2, copies=copies))
     assert same(neighbours(made), neighbours(other))
     assert made.manifest.measures == pytest.approx(other.manifest.measures, abs=1e-12)
@@ -120,7 +122,7 @@ def test_the_same_graph_for_any_number_of_shards(
 def test_beam_gives_the_same_graph(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     run_local(GraphOfAll(asked), 1)
     made = graph_stage.open_dataset(asked.out, "graph")
@@ -131,7 +133,7 @@ def test_beam_gives_the_same_graph(
 def test_a_killed_search_goes_on_with_the_keys_it_has(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     searched, search = [], partition.search_key
 
@@ -193,6 +195,34 @@ def test_a_codebook_of_another_encoder_is_refused(
         build_graph(settings(tmp_path / "none", sides, codebook=str(tmp_path)))
 
 
+def test_a_graph_is_not_continued_with_memory_that_makes_another(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """A killed one goes on with more memory or less, unless keys or the codebook would be others."""
+    asked = settings(tmp_path, sides, copies=2)
+    start(asked)
+    for memory, decides in (("2GiB", False), ("64GiB", False), ("1GiB", True)):
+        other = GraphSettings.model_validate(asked.model_dump() | {"memory": memory})
+        assert (graph_request(other) != graph_request(asked)) is decides
+        if decides:
+            with pytest.raises(InputError, match=r"another configuration \(key_bytes"):
+                start(other)
+
+
+@pytest.mark.parametrize(
+    ("rows", "memory", "bounds"),
+    [
+        ((1000, 500), 4 << 30, (SAMPLE_A_CELL * cell_count(1000, 500), 256 << 20)),
+        ((10**7, 10**7), 4 << 30, (1 << 20, 256 << 20)),  # as many as a quarter of the memory holds
+        ((10**6, 10**6), 4 << 30, (SAMPLE_A_CELL * cell_count(10**6, 10**6), 256 << 20)),
+        ((10**9, 10**9), 64 << 30, (1 << 22, 256 << 20)),
+        ((10**7, 10**7), 1 << 30, (1 << 18, 128 << 20)),
+    ],
+)
+def test_what_memory_decides(rows: tuple[int, int], memory: int, bounds: tuple[int, int]) -> None:
+    assert MemoryBounds.of(rows, 256, memory) == bounds
+
+
 def test_what_one_process_cannot_hold_is_refused(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"2,400 vectors in 99 cells each takes \d+MiB in one process; raise --memory"):
         build_graph(settings(tmp_path, sides, copies=99, memory=2 << 20))
@@ -204,7 +234,7 @@ def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     others = draw.standard_normal((200, DIM)).astype(np.float32)
     copies = np.tile(draw.standard_normal(DIM).astype(np.float32), (1500, 1))
     monkeypatch.setattr(partitioned, "_LARGEST", 256)
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 17)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", 1 << 17)
     sizes, search = [], partition.search_key
     monkeypatch.setattr(
         partition, "search_key", lambda given, plan: (sizes.append(sum(map(bytes_of, given))), search(given, plan))[1]
