@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
-PARTITION_VERSION = "2"  # the same of partitioned graphs alone
+PARTITION_VERSION = "3"  # the same of partitioned graphs alone
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,10 @@ def plan_for(plan: GridPlan, search: Search, settings: GraphSettings) -> GridPla
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
     from pipelines.graph.partition_plan import Partition
+    from pipelines.graph.planted_pairs import planted_pairs
 
+    begun = bool(plan.source or plan.target)  # else it is complete
+    sides = [open_side(folders, "vectors") for folders in (settings.source, settings.target)] if begun else []
     return Partition(
         work=plan.work,
         source=plan.source,
@@ -204,6 +207,7 @@ def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
         copies=settings.copies,
         codebook=settings.codebook,
         threads=settings.threads,
+        probes=planted_pairs(*sides) if begun else (),
     )
 
 
@@ -269,8 +273,11 @@ def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
     from pipelines.graph.recall_sample import choose_copies
 
     partition = partition_of(make_plan(settings), settings)
-    copies, pairs, _ = choose_copies(partition)
-    return {"cells": float(len(codebook_of(partition))), "copies": float(copies), "likely_pairs_met": pairs}
+    chosen = choose_copies(partition)
+    measures = {"cells": float(len(codebook_of(partition))), "copies": float(chosen.copies)}
+    if chosen.probes:
+        return measures | {"probe_pairs": float(chosen.probes), "probe_pairs_met": chosen.pairs}
+    return measures | {"likely_pairs_met": chosen.pairs}
 
 
 def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:

@@ -49,6 +49,7 @@ class Partition(NamedTuple):
     copies: int | None  # None: as few as reach the wanted recall
     codebook: str | None  # the folder of a graph whose codebook is used again
     threads: int | None
+    probes: tuple[tuple[int, int], ...] = ()  # known translations, by ids of source and target
 
     def shards(self, side: Direction) -> tuple[VectorShard, ...]:
         return self.source if side == "forward" else self.target

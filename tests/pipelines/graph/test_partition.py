@@ -16,9 +16,10 @@ from pipelines.graph.graph_stage import build_graph, graph_request, start
 from pipelines.graph.graph_transform import GraphOfAll
 from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.runners.local import run_local
-from tests.pipelines.graph.vector_datasets import write_side
+from tests.pipelines.graph.vector_datasets import write_probes, write_side
 
 ROWS, DIM, K = 1200, 16, 3
+SIDES = "source", "target"
 SEVERAL_KEYS = 1 << 18  # bytes of two cells or so
 
 
@@ -95,8 +96,72 @@ def test_an_error_of_the_means_wants_more_copies() -> None:
     """With one copy the third takes the place of the second, which is not met: (0.9 + 0.3) / 2 for (0.9 + 0.6) / 2."""
     nearest = Neighbours(np.array([[0, 1, 2]]), np.float32([[0.9, 0.6, 0.3]]))
     rows, others = np.array([[4, 5]]), np.array([[[4, 9], [5, 8], [4, 6]]])
-    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5))
-    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6))
+    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0)
+    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6), 0)
+
+
+def with_probes(
+    folder: Path, sides: tuple[np.ndarray, np.ndarray], pairs: int, shards: int = 2, **changes: object
+) -> GraphSettings:
+    """So many known translations behind the corpora, each with others beside it, and ten ends of either side alone."""
+    draw = np.random.default_rng(1)
+    asked = settings(folder, sides, shards, **changes)
+    ends = draw.standard_normal((pairs + 20, DIM)).astype(np.float32)
+    near = (ends + 0.7 * draw.standard_normal(ends.shape)).astype(np.float32)
+    places = []
+    for name, rows, chosen in (
+        ("source", ends, np.arange(pairs + 10)),
+        ("target", near, np.append(np.arange(pairs)[::-1], np.arange(10) + pairs + 10)),
+    ):
+        places.append(write_probes(folder / f"{name}-probes", rows[chosen], ROWS, chosen + 1))
+    both = {side: {"corpus": getattr(asked, side).corpus, "probes": at} for side, at in zip(SIDES, places, strict=True)}
+    return GraphSettings.model_validate(asked.model_dump() | both)
+
+
+def known(pairs: int) -> np.ndarray:
+    """Ids of both ends, as `with_probes` writes them (pairs, 2)."""
+    return ROWS + np.stack([np.arange(pairs), np.arange(pairs)[::-1]], axis=1)
+
+
+def test_copies_are_chosen_by_known_translations(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
+    monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
+    whole = neighbours(build_graph(with_probes(new(tmp_path / "exact"), sides, 60, search="exact")))
+    pairs, chosen = known(60), []
+    true = {
+        side: (whole[side].ids[pairs[:, own]] == pairs[:, 1 - own, None]).any(1)
+        for own, side in enumerate(("forward", "backward"))
+    }
+    for wanted in (0.3, 0.8, 1.0):
+        monkeypatch.setattr(recall_sample, "WANTED_PAIRS", wanted)
+        graph = build_graph(with_probes(new(tmp_path / str(wanted)), sides, 60))
+        measures, found = graph.manifest.measures, neighbours(graph)
+        assert measures["probe_pairs"] == (true["forward"] | true["backward"]).sum()
+        assert measures["probe_pairs_met"] >= wanted and "likely_pairs_met" not in measures
+        for own, side in enumerate(("forward", "backward")):
+            there = (found[side].ids[pairs[:, own]] == pairs[:, 1 - own, None]).any(1)
+            assert measures[f"{side}_probe_pairs_found"] == pytest.approx(there[true[side]].mean())
+        chosen.append(measures["copies"])
+    assert chosen == sorted(chosen) and chosen[0] < chosen[2]
+
+
+def test_known_translations_in_any_number_of_shards(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    one, more = (build_graph(with_probes(new(tmp_path / str(count)), sides, 40, count)) for count in (1, 3))
+    assert one.manifest.measures == pytest.approx(more.manifest.measures, abs=1e-12)
+    assert same(neighbours(one), neighbours(more))
+
+
+def test_too_few_known_translations_choose_nothing(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    measures = build_graph(with_probes(tmp_path, sides, 15)).manifest.measures
+    assert "likely_pairs_met" in measures and "probe_pairs_met" not in measures
+    assert 0 < measures["forward_probe_pairs_found"] <= 1, "but what was found of them is told"
+
+
+def new(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])
