@@ -219,7 +219,7 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
     for copies in [partition.copies] if partition.copies else TRIED_COPIES:
         choice = expected(nearest, rows, others, copies, partition.k)
         if len(known[0]) >= MIN_PROBES:
-            choice = choice._replace(pairs=share_met(*known_cells, copies), probes=len(known[0]))
+            choice = choice._replace(pairs=share_met(known_cells[0], known_cells[1], copies), probes=len(known[0]))
         if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
             break
     return choice
