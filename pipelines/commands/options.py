@@ -50,6 +50,7 @@ PAIR_SEARCH_OPTIONS = {
     "k": key("k"),
     "search": key("search"),
     "copies": key("copies"),
+    "codebook": key("codebook"),
     "margin": key("margin"),
     "retrieval": key("retrieval"),
     "rows_per_shard": key("rows_per_shard"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,30 +14,37 @@ from pipelines.runners.quiet import quiet_beam
 OPTIONS = {
     name: key(name)
     for name in ("encoder", "search", "k", "copies", "rows_per_shard", "memory", "workers", "sample", "budget")
-}
+} | {"gpu": key("gpu.name"), "gpus": key("gpu.count")}
 
 
 @with_settings(PlanSettings, OPTIONS, example="prices.core_hour=0.05")
 def command(
     source: Annotated[str, typer.Argument(help="Text of the source side, a folder made by prepare, or a line count.")],
     target: Annotated[str, typer.Argument(help="The same of the target side.")],
+    json: Annotated[Path | None, typer.Option(help="Write the plan here, with every limit and the settings.")] = None,
     *,
     chosen: GivenOptions,
 ) -> None:
-    """Predict what a mine takes: core-hours, bytes, files, memory, money, hours, and the first limit that breaks.
+    """Predict what a mine takes: core-hours, GPU-hours, bytes, files, memory, money, and the first limit that breaks.
 
     A sample of the text is mined on this machine, which takes a minute or two, and every stage is scaled up. With
-    --budget a plan that costs more is refused with exit code 2.
+    --budget a plan that costs more is refused with exit code 2. A GPU that is not in this machine has assumed rates.
 
     \b
     Examples:
       twinlode plan en.txt de.txt --workers 64 --budget 100
       twinlode plan 100000000 80000000 --workers 64
+      twinlode plan en.txt de.txt --gpu T4 --gpus 8 --json plan.json
     """
     quiet_beam()
     settings = validated(PlanSettings, OPTIONS, chosen.tree(), "plan")
-    from pipelines.planning.bill import make_bill, show_bill
+    from pipelines.commands.places import check_places
+    from pipelines.planning.bill import make_bill, show_bill, write_bill
 
+    if json is not None:
+        check_places([str(json)], [source, target])
     bill = make_bill(source, target, settings)
     show_bill(bill, settings)
+    if json is not None:
+        write_bill(json, bill, settings)
     bill.require_budget(settings)

@@ -13,7 +13,8 @@ SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
     "10^12 comparisons, partitioned beyond"
 )
-COPIES = "partitioned: cells of each vector. Default: as few as find 99% of likely pairs with 0.25% error"
+COPIES = "partitioned: cells of each vector. Default: as few as find 99% of probe pairs with 0.25% error"
+CODEBOOK = "partitioned: folder of a graph of the same encoder, to use its codebook again"
 MEMORY = ByteSize(4 << 30)
 
 
@@ -37,9 +38,7 @@ class GraphSettings(BaseModel):
     k: int = Field(default=4, ge=1, description="neighbours of each sentence")
     search: Search = Field(default="auto", description=SEARCH)
     copies: int | None = Field(default=None, ge=1, description=COPIES)
-    codebook: str | None = Field(
-        default=None, description="partitioned: folder of a graph of the same encoder, to use its codebook again"
-    )
+    codebook: str | None = Field(default=None, description=CODEBOOK)
     device: str = Field(default="auto", description="device: auto, cpu, cuda, or cuda:1 and so on")
     threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
     memory: MemorySize = Field(

@@ -25,6 +25,8 @@ class SampleCheck(BaseModel):
     hits: int = 0  # true neighbours that are there
     total: int = 0
     nearest: int = 0  # rows whose nearest is there
+    probes: int = 0  # known translations that are true neighbours
+    probes_found: int = 0  # those of them that are there
     mean_error: float = 0.0  # sum over the rows of what the mean cosine of their neighbours lacks, as a share of it
 
     @classmethod
@@ -46,9 +48,10 @@ class SampleCheck(BaseModel):
         return SampleCheck(**{name: ours + theirs for (name, ours), theirs in pairs})
 
     def measures(self, direction: str) -> dict[str, float]:
+        found = {f"{direction}_probe_pairs_found": self.probes_found / self.probes} if self.probes else {}
         if not self.total:
-            return {}
-        return {
+            return found
+        return found | {
             f"{direction}_recall": self.hits / self.total,
             f"{direction}_recall_at_1": self.nearest / self.rows,
             f"{direction}_mean_error": self.mean_error / self.rows,

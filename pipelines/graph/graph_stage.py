@@ -25,7 +25,7 @@ from pipelines.datasets.manifest import (
     open_dataset,
     read_model,
 )
-from pipelines.datasets.side_datasets import open_side
+from pipelines.datasets.side_datasets import SideDatasets, open_side
 from pipelines.datasets.work import Work, begin
 from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_shards import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
-PARTITION_VERSION = "2"  # the same of partitioned graphs alone
+PARTITION_VERSION = "3"  # the same of partitioned graphs alone
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,25 @@ def graph_request(settings: GraphSettings) -> Request:
     if search == "exact":
         return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
     if search == "partitioned":
-        configuration |= {"copies": settings.copies}
-        if settings.codebook is not None:
-            configuration |= {"codebook": _codebook_hash(settings, source.corpus)}
+        configuration |= {"copies": settings.copies, **_what_decides(settings, source, target)}
     else:
         configuration |= {"memory": int(settings.memory)}  # it chooses the index
     versions = {"graph": VERSION, "faiss": import_faiss().__version__}
     if search == "partitioned":
         versions |= {"partition": PARTITION_VERSION}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
+
+
+def _what_decides(settings: GraphSettings, source: SideDatasets, target: SideDatasets) -> dict[str, JsonValue]:
+    """What decides a partitioned graph besides its vectors: the codebook that is given or trained, and the keys."""
+    from pipelines.graph.partition_plan import MemoryBounds
+
+    dim = source.corpus.manifest.request.configuration["dim"]
+    assert isinstance(dim, int)
+    bounds = MemoryBounds.of((source.rows, target.rows), dim, settings.memory)
+    if settings.codebook is None:
+        return {"training_rows": bounds.training_rows, "key_bytes": bounds.key_bytes}
+    return {"codebook": _codebook_hash(settings, source.corpus), "key_bytes": bounds.key_bytes}
 
 
 def _codebook_hash(settings: GraphSettings, vectors: Dataset) -> str:
@@ -182,7 +192,10 @@ def plan_for(plan: GridPlan, search: Search, settings: GraphSettings) -> GridPla
 
 def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
     from pipelines.graph.partition_plan import Partition
+    from pipelines.graph.planted_pairs import planted_pairs
 
+    begun = bool(plan.source or plan.target)  # else it is complete
+    sides = [open_side(folders, "vectors") for folders in (settings.source, settings.target)] if begun else []
     return Partition(
         work=plan.work,
         source=plan.source,
@@ -194,6 +207,7 @@ def partition_of(plan: GridPlan, settings: GraphSettings) -> Partition:
         copies=settings.copies,
         codebook=settings.codebook,
         threads=settings.threads,
+        probes=planted_pairs(*sides) if begun else (),
     )
 
 
@@ -259,8 +273,11 @@ def _search_measures(work: Work, settings: GraphSettings) -> dict[str, float]:
     from pipelines.graph.recall_sample import choose_copies
 
     partition = partition_of(make_plan(settings), settings)
-    copies, pairs, _ = choose_copies(partition)
-    return {"cells": float(len(codebook_of(partition))), "copies": float(copies), "likely_pairs_met": pairs}
+    chosen = choose_copies(partition)
+    measures = {"cells": float(len(codebook_of(partition))), "copies": float(chosen.copies)}
+    if chosen.probes:
+        return measures | {"probe_pairs": float(chosen.probes), "probe_pairs_met": chosen.pairs}
+    return measures | {"likely_pairs_met": chosen.pairs}
 
 
 def _watch(plan: GridPlan, settings: GraphSettings) -> Watch:

@@ -14,7 +14,7 @@ import numpy as np
 from mining.errors import InputError
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, CellRows, KnownScores, group_cells, key_graph
+from mining.partitioned import CellRows, KnownScores, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
 from mining.vectors import Vectors
@@ -51,7 +51,7 @@ def make_keys(partition: Partition, counts: np.ndarray) -> None:
         return
     codebook = codebook_of(partition)
     row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 8 * choose_copies(partition).copies
-    sizes, budget = counts * row_bytes, min(KEY_BYTES, partition.memory // 8)
+    sizes, budget = counts * row_bytes, partition.bounds.key_bytes
     save_arrays(url, keys=group_cells(codebook, sizes, budget), salts=np.maximum(1, -(-sizes // budget)))
 
 
@@ -91,7 +91,6 @@ class KeyRows(NamedTuple):
     stored: np.ndarray
     inverse_norms: np.ndarray
     cells: np.ndarray  # (rows, copies), negative for those of other keys
-    known: np.ndarray  # the k-th score that is known of each row, -inf where none is
 
 
 class Routing(NamedTuple):
@@ -112,13 +111,11 @@ class Routing(NamedTuple):
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # a row goes to a key once
         return cls(item, vectors, cells, keys, CellRows.of(ordered))
 
-    def rows_of(self, key: int, so_far: Neighbours | None = None) -> KeyRows:
-        """The rows that go to a key, with what other keys found of them so far."""
+    def rows_of(self, key: int) -> KeyRows:
         rows = self.by_key.inside(key)
         vectors = self.vectors.take(rows)
         cells = np.where(self.keys[rows] == key, self.cells[rows], -1)
-        known = so_far.scores[rows, -1] if so_far else np.full(len(rows), -np.inf, np.float32)
-        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, cells, known)
+        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, cells)
 
 
 class FoundNeighbours(NamedTuple):
@@ -133,8 +130,13 @@ class Found(NamedTuple):
     comparisons: int
 
 
-def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
-    """All vectors of a key against each other, in parts by shard; the order in which they come does not matter."""
+def search_key(
+    given: Sequence[KeyRows], partition: Partition, so_far: Mapping[Item, Neighbours] | None = None
+) -> Found:
+    """All vectors of a key against each other, in parts by shard; the order in which they come does not matter.
+
+    Where other keys were searched before, only what is as good as the neighbours `so_far`.
+    """
     sides = [
         sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
         for side in DIRECTIONS
@@ -144,7 +146,9 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
     with thread_pool(partition.threads) as pool:
         source, target = (_joined(parts) for parts in sides)
         source_cells, target_cells = (np.concatenate([part.cells for part in parts]) for parts in sides)
-        known = KnownScores(*(np.concatenate([part.known for part in parts]) for parts in sides))
+        known = so_far and KnownScores(
+            *(np.concatenate([so_far[part.item].scores[part.rows, -1] for part in parts]) for parts in sides)
+        )
         result = key_graph(source, target, source_cells, target_cells, partition.k, pool, known)
     found: list[tuple[Item, FoundNeighbours]] = []
     for parts, near in zip(sides, result.graph, strict=True):
@@ -156,12 +160,11 @@ def search_key(given: Sequence[KeyRows], partition: Partition) -> Found:
 
 
 def searched(key: int, routings: Sequence[Routing], partition: Partition, so_far: Mapping[Item, Neighbours]) -> Found:
-    """`search_key` of rows that are at hand, or its file of an earlier run; only what is better than `so_far`."""
+    """`search_key` of rows that are at hand, or its file of an earlier run."""
     url = partition.work.scratch("found", f"{key:06d}.npz")
     if not exists(url):
-        every = (routing.rows_of(key, so_far[routing.item]) for routing in routings)
-        given = [part for part in every if len(part.rows)]
-        found = search_key(given, partition)
+        given = [rows for routing in routings if len((rows := routing.rows_of(key)).rows)]
+        found = search_key(given, partition, so_far)
         arrays = {"comparisons": np.array(found.comparisons)}
         for item, part in found.parts:
             name = f"{item.side}-{item.shard.number}"
@@ -228,7 +231,7 @@ def require_memory(partition: Partition, copies: int) -> None:
     """Refuse what one process cannot hold: neighbours and cells of all rows, and a key with what is made of it."""
     rows = partition.rows("forward") + partition.rows("backward")
     centroids = 4 * partition.dim * len(codebook_of(partition))
-    needed = rows * (12 * partition.k + 16 * copies + 24) + 2 * centroids + 4 * min(KEY_BYTES, partition.memory // 8)
+    needed = rows * (12 * partition.k + 16 * copies + 24) + 2 * centroids + 4 * partition.bounds.key_bytes
     if needed > partition.memory:
         raise InputError(
             f"a partitioned search of {rows:,} vectors in {copies} cells each takes {-(-needed >> 20)}MiB in one "

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mining.codebook import Codebook, cell_count
+from mining.codebook import SAMPLE_A_CELL, Codebook, cell_count
 from mining.errors import InputError
 from mining.files import atomic_writer
+from mining.partitioned import KEY_BYTES
 from mining.paths import exists, open_url
 from pipelines.datasets.manifest import join
 from pipelines.datasets.work import Work, identity
@@ -17,6 +18,22 @@ from pipelines.graph.graph_shards import DIRECTIONS, Direction
 from pipelines.graph.vector_sides import VectorShard
 
 CODEBOOK = "codebook.npz"  # beside the manifest, so that other graphs of the encoder can use it again
+
+
+MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
+
+
+class MemoryBounds(NamedTuple):
+    """What a worker's memory decides of a graph: with others of these it is another graph."""
+
+    training_rows: int  # that the codebook is trained on, about
+    key_bytes: int  # of a key's vectors: a cell with more is dealt out to several, and rows meet those of their own
+
+    @classmethod
+    def of(cls, rows: tuple[int, int], dim: int, memory: int) -> MemoryBounds:
+        affordable = memory // 4 // (4 * dim)
+        wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * cell_count(*rows), affordable)
+        return cls(min(wanted, sum(rows)), min(KEY_BYTES, memory // 8))
 
 
 class Partition(NamedTuple):
@@ -32,12 +49,17 @@ class Partition(NamedTuple):
     copies: int | None  # None: as few as reach the wanted recall
     codebook: str | None  # the folder of a graph whose codebook is used again
     threads: int | None
+    probes: tuple[tuple[int, int], ...] = ()  # known translations, by ids of source and target
 
     def shards(self, side: Direction) -> tuple[VectorShard, ...]:
         return self.source if side == "forward" else self.target
 
     def rows(self, side: Direction) -> int:
         return sum(shard.rows for shard in self.shards(side))
+
+    @property
+    def bounds(self) -> MemoryBounds:
+        return MemoryBounds.of((self.rows("forward"), self.rows("backward")), self.dim, self.memory)
 
     @property
     def cells(self) -> int:

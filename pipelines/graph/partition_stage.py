@@ -11,6 +11,7 @@ from apache_beam.metrics import Metrics
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
 from pipelines.graph.graph_shards import Direction, MergedShard
+from pipelines.graph.key_batches import KeyRowsCoder
 from pipelines.graph.partition import (
     FoundNeighbours,
     KeyRows,
@@ -26,12 +27,14 @@ from pipelines.graph.recall_sample import choose_copies, draw_sample, find_truth
 from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.graph"
+RoutedRows = tuple[int, KeyRows]  # by key, of which Beam knows the coder
+beam.coders.registry.register_coder(KeyRows, KeyRowsCoder)
 
 
 class PartitionedGraph(beam.PTransform):
-    """A `Partition` to the finished shards of its graph. Vectors go to their keys, and neighbours back to their shards,
-    as arrays through GroupByKey; the other steps leave files and pass on that they are done. `memory` is asked for
-    where the codebook is trained and keys are searched."""
+    """A `Partition` to the finished shards of its graph. Vectors go to their keys as Arrow batches, and neighbours back
+    to their shards as arrays, through GroupByKey; the other steps leave files and pass on that they are done. `memory`
+    is asked for where the codebook is trained and keys are searched."""
 
     def __init__(self, memory: int | None = None) -> None:
         super().__init__()
@@ -56,7 +59,7 @@ class PartitionedGraph(beam.PTransform):
         )
         found = (
             shards
-            | "Route" >> beam.FlatMap(_route, the, beam.pvalue.AsSingleton(grouped))
+            | "Route" >> beam.FlatMap(_route, the, beam.pvalue.AsSingleton(grouped)).with_output_types(RoutedRows)
             | "ByKey" >> beam.GroupByKey()
             | "Search" >> ask(beam.FlatMap(_search, the), None, self.memory)
         )
@@ -97,7 +100,7 @@ def _make_keys(counts: np.ndarray, partition: Partition) -> int:
     return len(counts)
 
 
-def _route(item: Item, partition: Partition, ready: int) -> Iterator[tuple[int, KeyRows]]:
+def _route(item: Item, partition: Partition, ready: int) -> Iterator[RoutedRows]:
     routing = Routing.of(item, partition)
     for key in routing.by_key.cells.tolist():
         yield key, routing.rows_of(key)

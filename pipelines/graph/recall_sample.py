@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.cell import nearest_of_rows
-from mining.codebook import SAMPLE_A_CELL, distinct_rows, train_codebook
+from mining.codebook import distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
 from mining.partitioned import COPIES
 from mining.paths import exists
+from mining.probes import MIN_PROBES
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import from_array
@@ -35,12 +36,21 @@ from pipelines.graph.partition_plan import (
 from pipelines.graph.vector_sides import lots_of, opened
 
 SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
-MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
-WANTED_PAIRS = 0.99  # of sampled rows whose nearest stands out, as those with a translation do
+WANTED_PAIRS = 0.99  # of known translations; without them, of sampled rows whose nearest stands out as those do
 WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
 TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 11, 12, 14, 16)  # where none of them is enough, the largest is taken
 DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
+_CHECKED = ("ids", "vectors", "probe_ids", "probe_vectors")
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
+
+
+class ProbeEnds(NamedTuple):
+    """The ends of known translations on one side, and whether the other end is among the k nearest of each."""
+
+    ids: np.ndarray  # (ends,)
+    vectors: np.ndarray  # (ends, dim) float32
+    others: np.ndarray  # (ends,) ids of the other ends
+    near: np.ndarray  # (ends,) bool
 
 
 class Truth(NamedTuple):
@@ -50,14 +60,16 @@ class Truth(NamedTuple):
     vectors: np.ndarray  # (rows, dim) float32
     nearest: Neighbours  # (rows, depth)
     cells: np.ndarray  # (rows, depth, tried copies) int32, negative where there is no neighbour
+    probes: ProbeEnds
 
 
 class CopiesChoice(NamedTuple):
     """The copies, and what they are expected to reach."""
 
     copies: int
-    pairs: float  # of rows whose nearest stands out, those that meet it in a cell
+    pairs: float  # of known translations, or of rows and their nearest where that stands out, those that share a cell
     error: float  # of the mean cosine of the neighbours: those missed are replaced by the next that are met
+    probes: int = 0  # known translations that this rests on; none: rows whose nearest stands out
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
@@ -77,12 +89,15 @@ def draw_sample(item: Item, partition: Partition) -> None:
         drawn[for_codebook.argmin()] = True  # for the case that no shard has a lower one
     training = usable[drawn]
     checked = usable[for_recall * partition.rows(item.side) < SAMPLE]
+    probes = usable[np.isin(vectors.ids[usable], [pair[side] for pair in partition.probes])]
     save_arrays(
         url,
         training=vectors.unit(training),
         lots=for_codebook[drawn],
         ids=vectors.ids[checked],
         vectors=vectors.unit(checked),
+        probe_ids=vectors.ids[probes],
+        probe_vectors=vectors.unit(probes),
     )
 
 
@@ -90,9 +105,7 @@ def _training_share(partition: Partition) -> float:
     """Of all rows, those that the codebook is trained on."""
     if partition.codebook:
         return 0.0
-    affordable = partition.memory // 4 // (4 * partition.dim)
-    wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * partition.cells, affordable)
-    return wanted / max(partition.rows("forward") + partition.rows("backward"), 1)
+    return partition.bounds.training_rows / max(partition.rows("forward") + partition.rows("backward"), 1)
 
 
 def train(partition: Partition) -> None:
@@ -103,9 +116,11 @@ def train(partition: Partition) -> None:
     samples = {item: load_arrays(partition.file("sample", *place(item))) for item in items(partition)}
     for side in DIRECTIONS:
         own = [sample for item, sample in samples.items() if item.side == side]
-        ids, vectors = (np.concatenate([part[name] for part in own]) for name in ("ids", "vectors"))
-        rows = distinct_rows(vectors)  # copies of one vector have the same neighbours, and thousands that are as near
-        save_arrays(partition.file("checked", side, 0), ids=ids[rows], vectors=vectors[rows])
+        joined = {name: np.concatenate([part[name] for part in own]) for name in _CHECKED}
+        # Copies of one vector have the same neighbours, and thousands that are as near.
+        rows = distinct_rows(joined["vectors"])
+        joined |= {name: joined[name][rows] for name in ("ids", "vectors")}
+        save_arrays(partition.file("checked", side, 0), **joined)
     save_arrays(url, centroids=_centroids(partition, samples), encoder=np.array(partition.encoder))
 
 
@@ -125,16 +140,17 @@ def find_truth(item: Item, partition: Partition) -> None:
     url = partition.file("truth", *place(item))
     if exists(url):
         return
-    rows = load_arrays(partition.file("checked", OTHER[item.side], 0))["vectors"]
-    vectors = opened(item.shard)
-    sample = from_array(rows, "sample")
+    checked = load_arrays(partition.file("checked", OTHER[item.side], 0))
+    vectors, sampled = opened(item.shard), len(checked["ids"])
+    sample = from_array(np.concatenate([checked["vectors"], checked["probe_vectors"]]), "sample")
     require_fit(sample, vectors, partition.k)
     codebook = codebook_of(partition)
     with thread_pool(partition.threads) as pool:
         near = nearest_of_rows(sample, vectors, DEPTH * partition.k, pool)
-        there = near.ids != MISSING
-        cells = np.full((*near.ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
-        found = vectors.unit(np.searchsorted(vectors.ids, near.ids[there]))
+        ids = near.ids[:sampled]
+        there = ids != MISSING
+        cells = np.full((*ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
+        found = vectors.unit(np.searchsorted(vectors.ids, ids[there]))
         cells[there] = codebook.nearest(found, cells.shape[2], pool)
     save_arrays(url, ids=near.ids, scores=near.scores, cells=cells)
 
@@ -146,18 +162,31 @@ def _most_copies(partition: Partition) -> int:
 def join_truth(partition: Partition, side: Direction) -> Truth:
     """The true neighbours of a side's sample, over all shards of the other side, in one file."""
     checked = load_arrays(partition.file("checked", side, 0))
-    best = Neighbours.none(len(checked["ids"]), DEPTH * partition.k)
-    cells = np.full((*best.ids.shape, min(_most_copies(partition), len(codebook_of(partition)))), -1, np.int32)
+    sampled, depth = len(checked["ids"]), DEPTH * partition.k
+    best = Neighbours.none(sampled + len(checked["probe_ids"]), depth)
+    cells = np.full((sampled, depth, min(_most_copies(partition), len(codebook_of(partition)))), -1, np.int32)
     for shard in partition.shards(OTHER[side]):
         part = load_arrays(partition.file("truth", OTHER[side], shard.number))
         merged = merge([best, Neighbours(part["ids"], part["scores"])], best.ids.shape[1])
-        both_ids = np.concatenate([best.ids, part["ids"]], 1)
+        both_ids = np.concatenate([best.ids, part["ids"]], 1)[:sampled]
         both = np.concatenate([cells, part["cells"]], 1)
-        where = (both_ids[:, None, :] == merged.ids[:, :, None]).argmax(2)
+        where = (both_ids[:, None, :] == merged.ids[:sampled, :, None]).argmax(2)
         best, cells = merged, np.take_along_axis(both, where[:, :, None], 1)
-    first = [np.ascontiguousarray(column[:, : partition.k]) for column in best]
-    save_arrays(partition.file("nearest", side, 0), rows=checked["ids"], ids=first[0], scores=first[1])
-    return Truth(checked["ids"], checked["vectors"], best, cells)
+    first = [np.ascontiguousarray(column[:sampled, : partition.k]) for column in best]
+    probes = _ends(checked, best.ids[sampled:, : partition.k], partition, side)
+    known = {"probes": probes.ids[probes.near], "others": probes.others[probes.near]}
+    save_arrays(partition.file("nearest", side, 0), rows=checked["ids"], ids=first[0], scores=first[1], **known)
+    nearest = Neighbours(best.ids[:sampled], best.scores[:sampled])
+    return Truth(checked["ids"], checked["vectors"], nearest, cells, probes)
+
+
+def _ends(checked: dict[str, np.ndarray], nearest: np.ndarray, partition: Partition, side: Direction) -> ProbeEnds:
+    """The probes of a side, whose k nearest are known (ends, k)."""
+    own = DIRECTIONS.index(side)
+    mates = {pair[own]: pair[1 - own] for pair in partition.probes}
+    ids = checked["probe_ids"]
+    others = np.array([mates[row] for row in ids.tolist()], np.int64)
+    return ProbeEnds(ids, checked["probe_vectors"], others, (nearest == others[:, None]).any(1))
 
 
 def choose_copies(partition: Partition) -> CopiesChoice:
@@ -169,12 +198,13 @@ def choose_copies(partition: Partition) -> CopiesChoice:
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
-    copies, pairs, error = load_arrays(url)["choice"].tolist()
-    return CopiesChoice(int(copies), pairs, error)
+    copies, pairs, error, probes = load_arrays(url)["choice"].tolist()
+    return CopiesChoice(int(copies), pairs, error, int(probes))
 
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
-    truths, most = [truth for truth in truths if len(truth.ids)], _most_copies(partition)
+    ends, most = [truth.probes for truth in truths], _most_copies(partition)
+    truths = [truth for truth in truths if len(truth.ids)]
     if not truths:
         return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
@@ -183,12 +213,30 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
     codebook = codebook_of(partition)
     rows = np.concatenate([codebook.nearest(truth.vectors, most, pool) for truth in truths])
     others = np.concatenate([truth.cells for truth in truths])
+    known = _known_pairs(*ends)
+    known_cells = [codebook.nearest(vectors, most, pool) for vectors in known]
     choice = CopiesChoice(most, 1.0, 0.0)
-    tried = [partition.copies] if partition.copies else TRIED_COPIES
-    for choice in (expected(nearest, rows, others, copies, partition.k) for copies in tried):
+    for copies in [partition.copies] if partition.copies else TRIED_COPIES:
+        choice = expected(nearest, rows, others, copies, partition.k)
+        if len(known[0]) >= MIN_PROBES:
+            choice = choice._replace(pairs=share_met(known_cells[0], known_cells[1], copies), probes=len(known[0]))
         if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
             break
     return choice
+
+
+def _known_pairs(source: ProbeEnds, target: ProbeEnds) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of both ends of those known translations that a full search finds, from either end."""
+    places = {row: place for place, row in enumerate(target.ids.tolist())}
+    mates = np.array([places.get(row, -1) for row in source.others.tolist()], np.int64)  # -1 where it has no direction
+    found = (mates >= 0) & source.near
+    found[mates >= 0] |= target.near[mates[mates >= 0]]
+    return source.vectors[found], target.vectors[mates[found]]
+
+
+def share_met(source: np.ndarray, target: np.ndarray, copies: int) -> float:
+    """Of pairs, by the cells of both ends (pairs, cells), those that share one of so many."""
+    return float((source[:, :copies, None] == target[:, None, :copies]).any((1, 2)).mean())
 
 
 def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int, k: int) -> CopiesChoice:
@@ -214,6 +262,9 @@ def check_sample(item: Item, found: Neighbours, partition: Partition) -> SampleC
     ids = opened(item.shard).ids
     own = np.isin(truth["rows"], ids)
     rows = np.searchsorted(ids, truth["rows"][own])
-    return SampleCheck.of(
+    check = SampleCheck.of(
         Neighbours(found.ids[rows], found.scores[rows]), Neighbours(truth["ids"][own], truth["scores"][own])
     )
+    known = np.isin(truth["probes"], ids)
+    near = found.ids[np.searchsorted(ids, truth["probes"][known])] == truth["others"][known, None]
+    return check.model_copy(update={"probes": int(known.sum()), "probes_found": int(near.any(1).sum())})

@@ -15,7 +15,7 @@ from mining.retrieval import Retrieval
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import COMPUTE_DTYPE, default_encoder
-from pipelines.graph.graph_settings import COPIES, MEMORY, SEARCH, MemorySize, Search
+from pipelines.graph.graph_settings import CODEBOOK, COPIES, MEMORY, SEARCH, MemorySize, Search
 from pipelines.prepare.readers import ReadSettings
 
 EDGES_AT_ONCE = 20_000_000
@@ -125,6 +125,7 @@ class PairSearchSettings(BaseModel):
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
     search: Search = Field(default="auto", description=SEARCH)
     copies: int | None = Field(default=None, ge=1, description=COPIES)
+    codebook: str | None = Field(default=None, description=CODEBOOK)
     margin: Margin = Field(default=Margin.ratio, description="how a cosine is compared with those of the neighbours")
     retrieval: Retrieval = Field(default=Retrieval.max, description="which candidates become pairs")
     threshold: ThresholdSettings = ThresholdSettings()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pipelines.datasets.manifest import Dataset, join
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import place_for
+from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, graph_request
 from pipelines.mine.memory_budget import memory_shares
@@ -77,6 +78,14 @@ def search_pairs(
     return JobResult(*corpora, graph, mine(asked, runner, quiet=quiet))
 
 
+def require_codebook(settings: PairSearchSettings, facts: EncoderIdentity) -> None:
+    """Refuse a codebook of another encoder before anything is embedded."""
+    if settings.codebook is not None:
+        from pipelines.graph.partition_plan import given_codebook
+
+        given_codebook(settings.codebook, facts.fingerprint, facts.dim)
+
+
 def graph_settings(
     settings: PairSearchSettings, source: SideFolders, target: SideFolders, hints: ResourceHints
 ) -> GraphSettings:
@@ -86,7 +95,7 @@ def graph_settings(
         target=target,
         out=join(settings.work, "graph"),
         **hints._asdict(),
-        **settings.model_dump(include={"k", "search", "copies", "device", "threads", "memory"}),
+        **settings.model_dump(include={"k", "search", "copies", "codebook", "device", "threads", "memory"}),
     )
 
 

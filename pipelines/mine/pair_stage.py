@@ -38,6 +38,7 @@ from pipelines.mine.score_bands import (
     Matching,
     SortedBand,
     coarse,
+    joined_marks,
     match_bands,
     matched_edges,
     matching_of,
@@ -117,6 +118,7 @@ def _match_here(plan: MinePlan) -> Matching:
     forget_means()
     release_memory()
     bands = cut_bands(counts, plan)
+    bands = cut_crowded(joined_marks(mark(shard, plan, bands) for shard in shards), plan, bands)
     with Spool[int, np.ndarray](plan.work) as spool:
         for shard in shards:
             spool.add(spread(shard, plan, bands))
@@ -168,6 +170,18 @@ def _proposed(shard: GraphShard, plan: MinePlan) -> np.ndarray:
 
 def cut_bands(counts: ScoreCounts, plan: MinePlan) -> Bands:
     return Bands.cut(counts, plan.settings.edges_at_once)
+
+
+def mark(shard: GraphShard, plan: MinePlan, bands: Bands) -> np.ndarray:
+    """What a shard has to say of the scores that too many edges have."""
+    if not len(bands.crowded):
+        return joined_marks([])
+    edges = read_array(plan.work.scratch("proposals", shard.name))
+    return bands.marks(edges, plan.settings.edges_at_once, len(plan.graph_shards))
+
+
+def cut_crowded(marks: np.ndarray, plan: MinePlan, bands: Bands) -> Bands:
+    return bands.cut_finer(marks, plan.settings.edges_at_once)
 
 
 def spread(shard: GraphShard, plan: MinePlan, bands: Bands) -> Iterator[tuple[int, np.ndarray]]:

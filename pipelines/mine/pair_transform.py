@@ -21,9 +21,11 @@ from pipelines.mine.pair_stage import (
     complete,
     cut,
     cut_bands,
+    cut_crowded,
     fetch,
     filter_group,
     gold_of,
+    mark,
     match,
     means,
     outputs,
@@ -34,7 +36,7 @@ from pipelines.mine.pair_stage import (
     survey,
     write,
 )
-from pipelines.mine.score_bands import Bands, Matching, SortedBand
+from pipelines.mine.score_bands import Bands, Matching, SortedBand, joined_marks
 from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.mine"
@@ -119,9 +121,15 @@ class MatchEdges(beam.PTransform):
             | "Scores" >> beam.CombineGlobally(ScoreCounts.united)
             | "CutBands" >> beam.Map(cut_bands, known).with_output_types(Bands)
         )
+        bands = (
+            shards
+            | "Mark" >> beam.Map(mark, known, beam.pvalue.AsSingleton(proposed))
+            | "Marks" >> beam.CombineGlobally(joined_marks)
+            | "CutCrowded" >> beam.Map(cut_crowded, known, beam.pvalue.AsSingleton(proposed)).with_output_types(Bands)
+        )
         return (
             shards
-            | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(proposed))
+            | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(bands))
             | "ByBand" >> beam.GroupByKey()
             | "Sort" >> ask(beam.Map(sort, known).with_output_types(SortedBand), None, self.memory)
             | "Sorted" >> beam.combiners.ToList()

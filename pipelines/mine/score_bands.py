@@ -4,6 +4,9 @@ Greedy matching (`max`) is the one pass over all edges that one worker makes, si
 all better ones: it goes through the bands in turn, best first, and holds one of them and a bit for each sentence. Other
 kinds of retrieval choose edges by themselves, in each band. A hub, to which any number of edges lead, is nothing
 special: its edges lie in many bands.
+
+Where more edges than a band may have are of one coarse score, or of one score, the band is cut between edges: every
+shard marks some of its own in the order of the matching, by which the cuts are chosen.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from pipelines.datasets.manifest import read_model, write_model
 from pipelines.datasets.work import Work
 from pipelines.mine.edges import EDGE, Sides, best_first, read_array, united, write_array
 
+MARK = np.dtype([("score", "<f4"), ("source", "<i8"), ("target", "<i8"), ("edges", "<i8")])
 _COARSE = np.uint32(0xFFFFF000)  # a sign, an exponent and 11 bits: 2,048 steps from 1 to 2
 
 
@@ -39,15 +43,18 @@ class SortedBand(NamedTuple):
 
 
 class Bands(NamedTuple):
-    """Ranges of scores, highest first, by the lowest coarse score of each."""
+    """Ranges of scores, highest first, by the lowest coarse score of each; and of edges, where a range is too full."""
 
-    lows: np.ndarray  # (bands,) float32, decreasing
+    lows: np.ndarray  # (ranges,) float32, decreasing
+    crowded: np.ndarray  # coarse scores of too many edges, each a range of its own
+    cuts: np.ndarray  # of MARK, best first: a band ends with each of these edges, as with each range
 
     @classmethod
     def cut(cls, counts: ScoreCounts, most: int) -> Bands:
         """Bands of at most `most` edges, as far as edges of one coarse score allow."""
         lows: list[float] = []
         filled = 0
+        crowded = counts.values[counts.counts > most].astype(np.float32)
         for value, count in zip(counts.values.tolist(), counts.counts.tolist(), strict=True):
             if lows and filled + count <= most:
                 lows[-1] = value
@@ -55,12 +62,65 @@ class Bands(NamedTuple):
             else:
                 lows.append(value)
                 filled = count
-        return cls(np.array(lows, np.float32))
+        return cls(np.array(lows, np.float32), crowded, np.zeros(0, MARK))
+
+    def marks(self, edges: np.ndarray, most: int, shards: int) -> np.ndarray:
+        """Some edges of a shard that are of crowded scores, best first, and how many there are up to each."""
+        own = best_first(edges[np.isin(coarse(edges["score"]), self.crowded)])
+        ends = np.append(np.arange(_step(most, shards), len(own), _step(most, shards)), len(own))
+        marks = np.zeros(len(ends) if len(own) else 0, MARK)
+        for name in ("score", "source", "target"):
+            marks[name] = own[name][ends[: len(marks)] - 1]
+        marks["edges"] = np.diff(ends, prepend=0)[: len(marks)]
+        return marks
+
+    def cut_finer(self, marks: np.ndarray, most: int) -> Bands:
+        """Bands of at most `most` edges (one more where both ends of an edge propose it), by the marks of all shards.
+
+        Between two cuts lie half of `most` by the marks there, and of each shard less than a step besides.
+        """
+        marks = marks[_order(marks)]
+        ranges = np.searchsorted(-self.lows, -coarse(marks["score"]))
+        before = np.cumsum(marks["edges"]) - marks["edges"]
+        first = np.searchsorted(ranges, ranges)
+        part = (before - before[first]) // max(most // 2, 1)
+        keys = marks[["score", "source", "target"]]
+        last = np.searchsorted(ranges, ranges, side="right") - 1
+        ends = np.flatnonzero((ranges[1:] == ranges[:-1]) & (part[1:] != part[:-1]))
+        ends = ends[keys[ends] != keys[last[ends]]]  # the last edge of a range ends a band anyway
+        different = np.ones(len(ends), bool)
+        different[1:] = keys[ends[1:]] != keys[ends[:-1]]
+        return self._replace(cuts=marks[ends[different]])
 
     def split(self, edges: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Edges by the number of their band."""
         numbers = np.searchsorted(-self.lows, -coarse(edges["score"]))
-        yield from split_by(numbers, edges)
+        yield from split_by(numbers + _cuts_before(edges, self.cuts), edges)
+
+
+def _step(most: int, shards: int) -> int:
+    """Edges from one mark of a shard to the next: those of all shards together are a quarter of a band."""
+    return max(1, most // (4 * (shards + 1)))
+
+
+def _order(edges: np.ndarray) -> np.ndarray:
+    return np.lexsort((edges["target"], edges["source"], -edges["score"]))
+
+
+def _cuts_before(edges: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """How many of the cuts each edge lies behind; an edge at which there is a cut lies before it."""
+    if not len(cuts):
+        return np.zeros(len(edges), np.int64)
+    score, source, target = (np.concatenate([edges[name], cuts[name]]) for name in ("score", "source", "target"))
+    is_cut = np.arange(len(score)) >= len(edges)
+    order = np.lexsort((is_cut, target, source, -score))
+    behind = np.empty(len(order), np.int64)
+    behind[order] = np.cumsum(is_cut[order])
+    return behind[: len(edges)]
+
+
+def joined_marks(parts: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, MARK), *parts])
 
 
 def coarse(scores: np.ndarray) -> np.ndarray:

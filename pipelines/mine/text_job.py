@@ -15,7 +15,7 @@ from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
-from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, require_codebook, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
 from pipelines.mine.rescored_graph import may_rescore, rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
@@ -51,7 +51,8 @@ def mine_corpora(
     report: Report = lambda stage: None,
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
-    require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, settings.encoder, settings.work])
+    given = [settings.encoder, settings.work, *filter(None, [settings.codebook])]
+    require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, *given])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
     with held_folder(settings.work):
         if runner is not None and is_cluster(runner) and not _is_begun(settings):
@@ -74,6 +75,7 @@ def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     from pipelines.mine.text_transform import MineText
 
     facts = _describe(settings)
+    require_codebook(settings, facts)
     run(lambda: MineText(settings, facts, hints_of(runner)), runner, workers=1)
     work = settings.work
     return JobResult(
@@ -89,6 +91,7 @@ def _embed_sides(
 ) -> tuple[SideData, SideData]:
     """Sentences and vectors of both sides, and probe pairs; `encoder` is None where the runner's workers load it."""
     facts = _describe(settings) if encoder is None else facts_of(encoder)
+    require_codebook(settings, facts)
     source = _prepare_side(settings, "src", settings.source, facts, runner, quiet, report)
     target = _prepare_side(settings, "tgt", settings.target, facts, runner, quiet, report)
     require_memory(settings.memory, settings.k, facts.dim, source.sentences, target.sentences, settings.threads)

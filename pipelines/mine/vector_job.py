@@ -19,7 +19,7 @@ from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.graph.graph_stage import fitting_search
 from pipelines.mine.memory_budget import require_pair_memory
 from pipelines.mine.mine_settings import VectorJobSettings
-from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, search_pairs
+from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, require_codebook, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, write_probes
 from pipelines.mine.vector_files import ProbeLines, VectorFile, open_vector_file, plan_seed, store_sentences
 
@@ -34,6 +34,7 @@ def mine_vectors(settings: VectorJobSettings, *, quiet: bool = True, report: Rep
     if settings.threshold.gold is not None:
         read_id_pairs(settings.threshold.gold, sides[0].lines, sides[1].lines)
     probes = plan_seed(settings, sides) if settings.seed is not None else None
+    require_codebook(settings, _facts([side.vectors for side in sides], probes)[0])
     settings = _within_memory(settings, sides)
     with held_folder(settings.work):
         report("store vectors")

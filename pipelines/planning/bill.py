@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from mining.errors import InputError
+from mining.files import atomic_text
 from mining.language_id import require_language
 from mining.paths import exists, expand
 from pipelines.datasets.manifest import MANIFEST, join, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.planning.cost_model import CostPlan, predict
+from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.planning.sample_runs import Calibrated, calibrate_machine, made_up_lines, sampled_lines
 from pipelines.runners.console_table import show_table
@@ -77,33 +81,66 @@ def _language(texts: list[str], name: str) -> str:
 
 def show_bill(bill: Bill, settings: PlanSettings) -> None:
     plan, console = bill.plan, Console()
-    header = ["stage", "core-hours", "read", "written", "shuffled", "files", "memory", "hours"]
+    header = ["stage", "core-hours", "GPU-hours", "read", "written", "shuffled", "files", "memory", "hours"]
     rows = [
         [
             stage.stage,
             f"{stage.core_hours:,.3g}",
+            f"{stage.gpu_hours:,.3g}",
             *(size(value) for value in (stage.read, stage.written, stage.shuffled)),
             f"{stage.objects:,.0f}",
             size(stage.memory),
-            f"{stage.hours(settings.workers):,.3g}",
+            f"{stage.hours(settings.workers, settings.gpu.count):,.3g}",
         ]
         for stage in plan.stages
     ]
     total = [
         "all",
-        f"{sum(stage.core_hours for stage in plan.stages):,.3g}",
+        *(f"{sum(getattr(stage, name) for stage in plan.stages):,.3g}" for name in ("core_hours", "gpu_hours")),
         *(size(sum(getattr(stage, name) for stage in plan.stages)) for name in ("read", "written", "shuffled")),
         f"{sum(stage.objects for stage in plan.stages):,.0f}",
         size(max(stage.memory for stage in plan.stages)),
-        f"{plan.hours(settings.workers):,.3g}",
+        f"{plan.hours(settings.workers, settings.gpu.count):,.3g}",
     ]
     title = f"{plan.lines[0]:,} and {plan.lines[1]:,} lines, {plan.search} search, {settings.workers} cores"
     show_table([header, *rows, total], console, title, end=1)
+    if plan.gpu is not None:
+        console.print(_gpu_line(plan.gpu, settings), highlight=False, soft_wrap=True)
     limit = plan.first_limit
     verb = "breaks first" if limit.share > 1 else "is nearest"
     console.print(f"money, at the prices of the settings: {plan.money(settings.prices):,.2f}", highlight=False)
     told = f"limit that {verb}: {limit.name}, {limit.share:,.2g} times what there is ({limit.advice})"
     console.print(told, highlight=False, soft_wrap=True)
+
+
+def _gpu_line(gpu: GpuRates, settings: PlanSettings) -> str:
+    return (
+        f"GPU: {settings.gpu.count} x {gpu.name} at {gpu.price:,.2f} an hour, rates {gpu.basis}: "
+        f"{gpu.sentences:,.3g} sentences and {gpu.comparisons:,.3g} comparisons a second"
+    )
+
+
+def bill_record(bill: Bill, settings: PlanSettings) -> dict[str, Any]:
+    """The plan for programs: hours, bytes, files, money, and every limit."""
+    plan = bill.plan
+    return {
+        "lines": plan.lines,
+        "search": plan.search,
+        "stages": [
+            stage._asdict() | {"hours": stage.hours(settings.workers, settings.gpu.count)} for stage in plan.stages
+        ],
+        "gpu": plan.gpu._asdict() if plan.gpu is not None else None,
+        "hours": plan.hours(settings.workers, settings.gpu.count),
+        "money": plan.money(settings.prices),
+        "limits": [limit._asdict() for limit in plan.limits],
+        "first_limit": plan.first_limit.name,
+        "settings": settings.model_dump(mode="json"),
+    }
+
+
+def write_bill(path: Path, bill: Bill, settings: PlanSettings) -> None:
+    with atomic_text(str(path)) as stream:
+        json.dump(bill_record(bill, settings), stream, indent=2)
 
 
 def size(value: float) -> str:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
-from mining.approximate import EXACT_LIMIT
+from mining.approximate import EXACT_LIMIT, plan_index
 from mining.cell import SLACK
 from mining.codebook import SAMPLE_A_CELL, cell_count
+from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
-from pipelines.graph.recall_sample import MOST_SAMPLE
+from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.recall_sample import SAMPLE
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
+from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.partition_costs import one_process_bytes, partition_cost
 from pipelines.planning.plan_settings import PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
@@ -29,6 +33,8 @@ _OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes a
 _NEW_WORDS = 0.6  # different words of a text grow as this power of its length (Heaps' law)
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
+_PROBED = 1 / 8  # of the lists of an approximate index, for 97% of the nearest: docs/results.md
+_INDEX_ITERATIONS = 10  # of FAISS's training
 _GB = 1e9
 _BLOCK_BYTES = PrepareSettings.model_fields["block_mb"].default * 2**20
 
@@ -44,9 +50,12 @@ class StageCost(NamedTuple):
     objects: float
     parallel: int  # work items that can be worked on at the same time
     memory: float  # bytes of the largest worker
+    gpu_hours: float = 0.0
+    gpu_parallel: int = 1  # work items that GPUs can work on at the same time
 
-    def hours(self, workers: int) -> float:
-        return self.core_hours / max(1, min(workers, self.parallel))
+    def hours(self, workers: int, gpus: int = 1) -> float:
+        by_cores = self.core_hours / max(1, min(workers, self.parallel))
+        return max(by_cores, self.gpu_hours / max(1, min(gpus, self.gpu_parallel)))
 
 
 class Limit(NamedTuple):
@@ -69,15 +78,18 @@ class CostPlan(NamedTuple):
     search: str
     stages: list[StageCost]
     limits: list[Limit]  # in the order in which a run comes to them
+    gpu: GpuRates | None = None
 
     def money(self, prices: Prices) -> float:
         cores = sum(stage.core_hours for stage in self.stages) * prices.core_hour
+        if self.gpu is not None:
+            cores += sum(stage.gpu_hours for stage in self.stages) * self.gpu.price
         shuffled = sum(stage.shuffled for stage in self.stages) / _GB * prices.shuffled_gb
         stored = sum(stage.written for stage in self.stages) / _GB * prices.stored_gb_month
         return cores + shuffled + stored + sum(stage.objects for stage in self.stages) / 1000 * prices.thousand_requests
 
-    def hours(self, workers: int) -> float:
-        return sum(stage.hours(workers) for stage in self.stages)
+    def hours(self, workers: int, gpus: int = 1) -> float:
+        return sum(stage.hours(workers, gpus) for stage in self.stages)
 
     @property
     def first_limit(self) -> Limit:
@@ -99,8 +111,21 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
         math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
     )
     stages[0] = stages[0]._replace(objects=stages[0].objects + _OPENS_A_BLOCK * blocks)
+    if found.gpu is not None:
+        stages[1] = _embedded_by(found.gpu, stages[1], sum(sides), found)
     stages[2] = _graph(stages[2], sides, shards, search, found, settings)
-    return CostPlan(lines, search, stages, _limits(sides, stages, search, found, settings, free_disk))
+    return CostPlan(lines, search, stages, _limits(sides, stages, search, found, settings, free_disk), found.gpu)
+
+
+def _embedded_by(gpu: GpuRates, stage: StageCost, rows: float, found: Calibrated) -> StageCost:
+    """On a GPU, which a core waits for; the encoder is loaded, and vectors are written, as without one."""
+    seconds = rows / gpu.sentences
+    loaded = found.warm.stages["embed"].seconds
+    return stage._replace(
+        core_hours=(loaded + seconds + stage.written * found.kernels.read) / 3600,
+        gpu_hours=seconds / 3600,
+        gpu_parallel=stage.parallel,
+    )
 
 
 def _linear(stage: str, rows: float, shards: float, found: Calibrated, settings: PlanSettings) -> StageCost:
@@ -166,6 +191,8 @@ def _graph(
     begun = found.whole.stages["graph"].begun
     if search == "exact":
         return _exact_graph(stage._replace(memory=begun), sides, loading, found, settings)
+    if search == "approximate":
+        return _approximate_graph(stage._replace(memory=begun), sides, loading, found, settings)
     cost = partition_cost(sides, shards, found.dim, found.kernels, settings)
     # An exact graph of one panel reads the vectors once, and writes the neighbours into one file for each side.
     shard_bytes = stage.written - 12 * settings.k * sum(sides)
@@ -189,6 +216,8 @@ def _exact_graph(
     lists = 12 * settings.k * more
     return stage._replace(
         core_hours=(loading + exact_seconds(sides, found)) / 3600,
+        gpu_hours=0.0 if found.gpu is None else sides[0] * sides[1] / found.gpu.comparisons / 3600,
+        gpu_parallel=int(rows * columns),
         read=stage.read + 4 * found.dim * more + lists,
         written=stage.written + lists,
         objects=stage.objects + 2 * (rows * columns - 1),
@@ -209,10 +238,56 @@ def _cell_memory(sides: tuple[float, float], found: Calibrated, settings: PlanSe
 
 
 def exact_seconds(sides: tuple[float, float], found: Calibrated) -> float:
-    """Of one core: so much a comparison, and what the small graph took besides for each of its rows."""
+    """Of one core: so much a comparison, also where it waits for a GPU that makes them, and so much a row."""
+    pace = found.kernels.exact if found.gpu is None else found.gpu.comparisons
+    return sides[0] * sides[1] / pace + _exact_row_seconds(found) * sum(sides)
+
+
+def _exact_row_seconds(found: Calibrated) -> float:
+    """What the small graph took besides its comparisons, for each of its rows."""
     rows, taken = found.small.rows / 2, found.small.stages["graph"].seconds
-    of_row = max(taken - rows**2 / found.kernels.exact, 0.0) / (2 * rows)
-    return sides[0] * sides[1] / found.kernels.exact + of_row * sum(sides)
+    return max(taken - rows**2 / found.kernels.exact, 0.0) / (2 * rows)
+
+
+def _approximate_graph(
+    stage: StageCost, sides: tuple[float, float], loading: float, found: Calibrated, settings: PlanSettings
+) -> StageCost:
+    """By one index of each side, on one machine: its training, its filling, and the lists that are searched."""
+    memory = _index_memory(sides, found, settings)
+    compared = sum(_index_comparisons(x, y, found.dim, settings.k, memory) for x, y in (sides, sides[::-1]))
+    by_gpu = 0.0 if found.gpu is None else compared / found.gpu.comparisons
+    # Without a GPU the pace of a core is that of sampled rows, which are compared with all in the same way.
+    by_cores = compared * found.kernels.truth / SAMPLE if found.gpu is None else by_gpu
+    return stage._replace(
+        core_hours=(loading + by_cores + _exact_row_seconds(found) * sum(sides)) / 3600,
+        gpu_hours=by_gpu / 3600,
+        parallel=core_count(),
+        memory=stage.memory + min(2 * _index_bytes(sides, memory, found, settings), memory),
+    )
+
+
+def _index_bytes(sides: tuple[float, float], memory: int, found: Calibrated, settings: PlanSettings) -> float:
+    """Of the larger index: whole vectors, or as many bytes as it has pieces (PQ64)."""
+    rows, others = max(sides), min(sides)
+    stored = plan_index(int(others), int(rows), found.dim, settings.k, memory).kind.rpartition(",")[2]
+    return rows * (8 + (4 * found.dim if stored == "Flat" else int(stored.removeprefix("PQ"))))
+
+
+def _index_memory(sides: tuple[float, float], found: Calibrated, settings: PlanSettings) -> int:
+    """As often twice the memory of the settings as an index of either side takes."""
+    for doubled in range(64):
+        memory = settings.memory << doubled
+        with suppress(InputError):
+            for queries, rows in (sides, sides[::-1]):
+                plan_index(int(queries), int(rows), found.dim, settings.k, memory)
+            return memory
+    raise AssertionError("no corpus is that large")
+
+
+def _index_comparisons(queries: float, rows: float, dim: int, k: int, memory: int) -> float:
+    plan = plan_index(int(queries), int(rows), dim, k, memory)
+    trained = _INDEX_ITERATIONS * plan.training_rows * plan.lists
+    return trained + rows * plan.lists + queries * (plan.lists + _PROBED * rows)
 
 
 def _limits(
@@ -228,6 +303,13 @@ def _limits(
     limits = [Limit("free disk", written, free_disk, "give a work folder with more room, or a store")]
     if search == "exact":
         limits.append(Limit("comparisons of an exact search", sides[0] * sides[1], EXACT_LIMIT, "--search partitioned"))
+    elif search == "approximate":
+        needed = _index_memory(sides, found, settings)
+        advice = "raise --memory, or --search partitioned"
+        limits.append(Limit("memory of an approximate search", needed, settings.memory, advice))
+        if found.gpu is not None:
+            index, advice = _index_bytes(sides, needed, found, settings), "a larger GPU, or --search partitioned"
+            limits.append(Limit("memory of the GPU", index, found.gpu.memory, advice))
     else:
         one = rows * one_process_bytes(settings.k, settings.copies)
         limits.append(

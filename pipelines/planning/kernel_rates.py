@@ -17,7 +17,9 @@ import numpy as np
 from mining.cell import nearest_of_rows
 from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
 from mining.knn import knn_graph
-from mining.partitioned import KEY_BYTES, group_cells, key_graph
+from mining.neighbours import Neighbours
+from mining.partition_kernels import absorb
+from mining.partitioned import KEY_BYTES, KnownScores, group_cells, key_graph
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset
@@ -53,7 +55,8 @@ class Kernels(NamedTuple):
 
     exact: float  # comparisons a second, all with all
     cells: float  # comparisons a second inside of cells
-    visit: float  # seconds of a row in each key that it goes to
+    visit: float  # seconds of a row in a key that knows nothing of it yet
+    again: float  # in one that knows what other keys found of it
     truth: float  # seconds of a row that is compared with the sampled rows of the other side
     nearest: CentroidLine  # one centroid, as training asks for
     assigned: CentroidLine  # those of all copies
@@ -86,7 +89,7 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     source, target = sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
     units = [side.unit(np.arange(len(side))) for side in sides]
     with thread_pool(None) as pool:
-        cells, visit = _inside(sides, units, settings, pool)
+        inside = _inside(sides, units, settings, pool)
         nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
         spreads, ordered = _spreads(units, settings, pool)
     sampled = from_array(units[0][:: -(-len(source) // SAMPLE)])
@@ -98,37 +101,52 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     few = _EXACT_ROWS // 4
     knn_graph(many.rows(0, few), others.rows(0, few), settings.k)  # a large search compiles more
     exact = _EXACT_ROWS**2 / _seconds(lambda: knn_graph(many, others, settings.k))
-    return Kernels(exact, cells, visit, truth, nearest, assigned, ordered, taken, spreads), source.dim
+    return Kernels(exact, *inside, truth, nearest, assigned, ordered, taken, spreads), source.dim
 
 
-def _inside(
-    sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: PlanSettings, pool: Threads
-) -> tuple[float, float]:
+def unit_sides(datasets: Sequence[Dataset]) -> list[np.ndarray]:
+    """The unit vectors of each side."""
+    opened = [[open_vectors(dataset.place(shard)).stored for shard in dataset.shards] for dataset in datasets]
+    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in opened]
+    return [side.unit(np.arange(len(side))) for side in sides]
+
+
+class _Inside(NamedTuple):
+    cells: float
+    visit: float
+    again: float
+
+
+def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: PlanSettings, pool: Threads) -> _Inside:
     """Comparisons a second, and seconds of a row in a key: the same cells as one key and as many."""
     sample = np.concatenate(units)
     book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
     cells = [book.nearest(side, settings.copies, pool) for side in units]
-    searches = []
-    for size in (len(book), _SMALL_KEY):
-        keys = group_cells(book, np.ones(len(book), np.int64), size)
-        searches.append(_Search(sides, cells, keys, settings.k))
-        searches[-1].run(pool)  # compiles
-    whole, parted = (_seconds(partial(search.run, pool)) for search in searches)
-    once, often = (search.visits for search in searches)
-    visit = max(parted - whole, 0.0) / max(often - once, 1)
-    return searches[0].comparisons / max(whole - visit * once, whole / 4), visit
+    one, many = (group_cells(book, np.ones(len(book), np.int64), size) for size in (len(book), _SMALL_KEY))
+    searches = [
+        _Search(sides, cells, keys, settings.k, told) for keys, told in ((one, False), (many, False), (many, True))
+    ]
+    for search in searches:
+        search.run(pool)  # compiles
+    whole, apart, told = (_seconds(partial(search.run, pool)) for search in searches)
+    once, often = (search.visits for search in searches[:2])
+    visit, again = (max(parted - whole, 0.0) / max(often - once, 1) for parted in (apart, told))
+    return _Inside(searches[0].comparisons / max(whole - visit * once, whole / 4), visit, again)
 
 
 class _Search:
-    """The rows of each key against each other, as `partition.search_here` does it."""
+    """The rows of each key against each other, as `partition.search_here` does it, or as keys of many workers."""
 
-    def __init__(self, sides: Sequence[Vectors], cells: Sequence[np.ndarray], keys: np.ndarray, k: int) -> None:
-        self.sides, self.cells, self.keys, self.k = sides, cells, keys, k
+    def __init__(
+        self, sides: Sequence[Vectors], cells: Sequence[np.ndarray], keys: np.ndarray, k: int, told: bool
+    ) -> None:
+        self.sides, self.cells, self.keys, self.k, self.told = sides, cells, keys, k, told
         self.visits, self.comparisons = 0, 0
 
     def run(self, pool: Threads) -> None:
         self.visits, self.comparisons = 0, 0
         own = [self.keys[cells] for cells in self.cells]
+        best = [Neighbours.none(len(side), self.k) for side in self.sides]
         for key in range(int(self.keys.max()) + 1):
             rows = [np.flatnonzero((keys == key).any(1)) for keys in own]
             parts = [side.take(some) for side, some in zip(self.sides, rows, strict=True)]
@@ -136,7 +154,10 @@ class _Search:
                 np.where(keys[some] == key, all_[some], -1)
                 for keys, all_, some in zip(own, self.cells, rows, strict=True)
             ]
-            found = key_graph(parts[0], parts[1], cells[0], cells[1], self.k, pool)
+            known = KnownScores(*(side.scores[some, -1] for side, some in zip(best, rows, strict=True)))
+            found = key_graph(*parts, *cells, self.k, pool, known if self.told else None)
+            for side, some, part in zip(best, rows, found.graph, strict=True):
+                absorb(*side, some, *part)
             self.visits += sum(map(len, rows))
             self.comparisons += found.comparisons
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count, compared
 from mining.partitioned import KEY_BYTES
-from pipelines.graph.recall_sample import DEPTH, MOST_SAMPLE, SAMPLE
+from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
 
@@ -103,13 +104,19 @@ def _seconds(size: _Sizes, kernels: Kernels) -> float:
     passes = _passes(size) * _vector_bytes(size) * kernels.read
     return (
         inside
-        + size.visits * kernels.visit
+        + _visiting(size, kernels)
         + assigned
         + trained
         + size.rows * kernels.truth
         + size.cells * kernels.ordered
         + passes
     )
+
+
+def _visiting(size: _Sizes, kernels: Kernels) -> float:
+    """One process tells a key what the keys before found of a row."""
+    first = min(size.rows, size.visits) if size.alone else size.visits
+    return first * kernels.visit + (size.visits - first) * kernels.again
 
 
 def _vector_bytes(size: _Sizes) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.datasets import ROWS_PER_SHARD
@@ -20,6 +22,26 @@ class Prices(BaseModel):
     thousand_requests: float = Field(default=0.005, ge=0, description="a thousand files opened or written")
 
 
+class GpuSettings(BaseModel):
+    """Which GPUs embed and compare; what is not stated here is measured on that of this machine, or assumed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["auto", "none", "T4", "L4", "V100", "A100"] = Field(
+        default="auto", description="GPU that embeds and compares; auto: that of this machine, if it has one"
+    )
+    count: int = Field(default=1, ge=1, description="GPUs that work at the same time")
+    sentences_per_second: float | None = Field(
+        default=None, gt=0, description="sentences that one embeds in a second, as measured elsewhere"
+    )
+    comparisons_per_second: float | None = Field(
+        default=None, gt=0, description="vectors that one compares in a second, as measured elsewhere"
+    )
+    price_per_hour: float | None = Field(
+        default=None, ge=0, description="a GPU for an hour. Default: the list price of a large cloud, in dollars"
+    )
+
+
 class PlanSettings(BaseModel):
     """How the mine would be run, and what it may cost."""
 
@@ -35,6 +57,7 @@ class PlanSettings(BaseModel):
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
     workers: int = Field(default=2, ge=1, description="cores that work at the same time")
+    gpu: GpuSettings = GpuSettings()
     sample: int = Field(default=64_000, ge=200, description="lines of each side that are mined to calibrate the plan")
     budget: float | None = Field(default=None, gt=0, description="refuse a plan that costs more money than this")
     prices: Prices = Prices()

@@ -24,7 +24,8 @@ from pipelines.graph.graph_stage import build_graph
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
-from pipelines.planning.kernel_rates import Kernels, measure_kernels
+from pipelines.planning.gpu_rates import GpuRates, gpu_rates
+from pipelines.planning.kernel_rates import Kernels, measure_kernels, unit_sides
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
@@ -36,6 +37,7 @@ _SIDES = "src", "tgt"
 _LARGER = 4  # times the rows of the next smaller run
 _FEW = 200  # lines that are nothing beside what is loaded for them
 _WORDS = 5000
+_CORES = "cpu"  # what a core takes is measured also where there is a GPU, which is measured by itself
 
 
 class MeasuredRun(NamedTuple):
@@ -79,6 +81,12 @@ class Calibrated(NamedTuple):
     kernels: Kernels
     dim: int
     line_bytes: tuple[float, float]  # of each side
+    gpu: GpuRates | None = None
+
+    def embed_row_seconds(self) -> float:
+        """Of one core, for a sentence more."""
+        few, many = self.small.stages["embed"].seconds, self.again.stages["embed"].seconds
+        return max(many - few, 0.0) / max(self.again.rows - self.small.rows, 1)
 
 
 def calibrate_machine(
@@ -108,8 +116,11 @@ def calibrate_machine(
         small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)
         vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
         kernels, dim = measure_kernels(vectors, settings)
+        units = unit_sides(vectors)
     source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
-    return Calibrated(warm, whole, again, small, wide, large, kernels, dim, (source, target))
+    found = Calibrated(warm, whole, again, small, wide, large, kernels, dim, (source, target))
+    sentences = 1 / max(found.embed_row_seconds(), 1e-9)
+    return found._replace(gpu=gpu_rates(settings, [line for side in texts for line in side], units, sentences))
 
 
 def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:
@@ -143,7 +154,8 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
         with _measured(stages, "prepare"):
             sentences.append(prepare(asked, alone))
         with _measured(stages, "embed"):
-            embed(EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder), alone)
+            wanted = EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder, device=_CORES)
+            embed(wanted, alone)
     rows = sum(dataset.rows for dataset in sentences)
     with _measured(stages, "graph"):
         build_graph(_graph_settings(url, settings), alone)
@@ -171,6 +183,7 @@ def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
         search=settings.search,
         copies=settings.copies,
         memory=settings.memory,
+        device=_CORES,
     )
 
 

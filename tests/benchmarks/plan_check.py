@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from pydantic import TypeAdapter
@@ -88,8 +88,8 @@ def measured(folder: Path, search: str) -> None:
 _search_key = partition.search_key
 
 
-def _counted_search(given: list[partition.KeyRows], plan: partition.Partition) -> partition.Found:
-    found = _search_key(given, plan)
+def _counted_search(given: list[partition.KeyRows], *others: Any) -> partition.Found:
+    found = _search_key(given, *others)
     Spool.spooled += sum(array.nbytes for rows in given for array in rows[1:])
     Spool.spooled += sum(part.rows.nbytes + sum(a.nbytes for a in part.found) for _, part in found.parts)
     return found

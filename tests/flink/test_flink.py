@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.align.align_job import align_documents
 from pipelines.align.align_stage import align_on_runner
-from pipelines.graph import partition
+from pipelines.graph import partition_plan
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.mine.text_job import mine_corpora
@@ -72,7 +72,7 @@ def test_a_partitioned_graph_is_that_of_one_process(
     """Its vectors go to several keys through Flink's shuffle; here in three shards, there in eight."""
     draw = np.random.default_rng(0)
     sides = [draw.standard_normal((1200, 16)).astype(np.float32) for _ in range(2)]
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 18)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", 1 << 18)
     runner = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
     found = []
     for shards, where in ((3, None), (8, runner)):

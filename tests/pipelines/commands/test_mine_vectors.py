@@ -214,6 +214,20 @@ def test_moses_output_and_approximate_search(
     assert len(sides[0]) == len(sides[1]) > 100
 
 
+def test_a_codebook_is_used_again_for_vectors_of_its_dimension(
+    corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert twinlode("mine-vectors", *corpus.options(search="partitioned")) == 0
+    given = {"search": "partitioned", "codebook": "pairs.work/graph"}
+    assert twinlode("mine-vectors", *corpus.options(out="again.tsv", **given)) == 0
+    assert (corpus.folder / "again.tsv").read_bytes() == (corpus.folder / "pairs.tsv").read_bytes()
+    for name, vectors in (("a8.npy", corpus.x), ("b8.npy", corpus.y)):
+        np.save(corpus.folder / name, vectors[:, :8])
+    other = corpus.options(out="other.tsv", src_vectors="a8.npy", tgt_vectors="b8.npy", **given)
+    assert twinlode("mine-vectors", *other) == 2
+    assert "is of encoder given vectors and dim 24, but the vectors are of" in " ".join(capsys.readouterr().err.split())
+
+
 def test_filters_write_what_they_drop(corpus: Corpus, twinlode: RunTwinlode) -> None:
     (corpus.folder / "f.yaml").write_text("length: {min_words: 3}\nlanguage: null\n")
     assert twinlode("mine-vectors", *corpus.options(filters="f.yaml", rejected="out.jsonl")) == 0
@@ -315,6 +329,7 @@ def bad_inputs(corpus: Corpus) -> list[tuple[dict[str, str], list[str]]]:
         ({"out": "pairs.tmx"}, ["pairs.tmx", "--src-lang"]),
         ({"out": "new/pairs.tsv", "candidates": "new/all.foo"}, ["new/all.foo"]),
         ({"out": "new/pairs.tsv", "gold": "none.tsv"}, ["none.tsv: no such file"]),
+        ({"codebook": "file"}, ["file has no codebook.npz; give the folder of a graph made with --search partitioned"]),
         ({"work": "file"}, ["file is a file; a folder is needed"]),
         ({"rejected": "pairs.tsv"}, ["pairs.tsv: two outputs"]),
         ({"gold": "gold.tsv", "out": "gold.tsv"}, ["gold.tsv: this output would overwrite the input gold.tsv"]),

@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from mining import partitioned
+from mining.codebook import SAMPLE_A_CELL, cell_count
 from mining.errors import InputError
 from mining.neighbours import Neighbours, read_neighbours
 from pipelines.datasets.manifest import Dataset
-from pipelines.graph import graph_stage, partition, recall_sample
+from pipelines.graph import graph_stage, partition, partition_plan, recall_sample
 from pipelines.graph.graph_settings import GraphSettings
-from pipelines.graph.graph_stage import build_graph
+from pipelines.graph.graph_stage import build_graph, graph_request, start
 from pipelines.graph.graph_transform import GraphOfAll
+from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.runners.local import run_local
-from tests.pipelines.graph.vector_datasets import write_side
+from tests.pipelines.graph.vector_datasets import write_probes, write_side
 
 ROWS, DIM, K = 1200, 16, 3
+SIDES = "source", "target"
 SEVERAL_KEYS = 1 << 18  # bytes of two cells or so
 
 
@@ -93,8 +96,72 @@ def test_an_error_of_the_means_wants_more_copies() -> None:
     """With one copy the third takes the place of the second, which is not met: (0.9 + 0.3) / 2 for (0.9 + 0.6) / 2."""
     nearest = Neighbours(np.array([[0, 1, 2]]), np.float32([[0.9, 0.6, 0.3]]))
     rows, others = np.array([[4, 5]]), np.array([[[4, 9], [5, 8], [4, 6]]])
-    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5))
-    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6))
+    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0)
+    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6), 0)
+
+
+def with_probes(
+    folder: Path, sides: tuple[np.ndarray, np.ndarray], pairs: int, shards: int = 2, **changes: object
+) -> GraphSettings:
+    """So many known translations behind the corpora, each with others beside it, and ten ends of either side alone."""
+    draw = np.random.default_rng(1)
+    asked = settings(folder, sides, shards, **changes)
+    ends = draw.standard_normal((pairs + 20, DIM)).astype(np.float32)
+    near = (ends + 0.7 * draw.standard_normal(ends.shape)).astype(np.float32)
+    places = []
+    for name, rows, chosen in (
+        ("source", ends, np.arange(pairs + 10)),
+        ("target", near, np.append(np.arange(pairs)[::-1], np.arange(10) + pairs + 10)),
+    ):
+        places.append(write_probes(folder / f"{name}-probes", rows[chosen], ROWS, chosen + 1))
+    both = {side: {"corpus": getattr(asked, side).corpus, "probes": at} for side, at in zip(SIDES, places, strict=True)}
+    return GraphSettings.model_validate(asked.model_dump() | both)
+
+
+def known(pairs: int) -> np.ndarray:
+    """Ids of both ends, as `with_probes` writes them (pairs, 2)."""
+    return ROWS + np.stack([np.arange(pairs), np.arange(pairs)[::-1]], axis=1)
+
+
+def test_copies_are_chosen_by_known_translations(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
+    monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
+    whole = neighbours(build_graph(with_probes(new(tmp_path / "exact"), sides, 60, search="exact")))
+    pairs, chosen = known(60), []
+    true = {
+        side: (whole[side].ids[pairs[:, own]] == pairs[:, 1 - own, None]).any(1)
+        for own, side in enumerate(("forward", "backward"))
+    }
+    for wanted in (0.3, 0.8, 1.0):
+        monkeypatch.setattr(recall_sample, "WANTED_PAIRS", wanted)
+        graph = build_graph(with_probes(new(tmp_path / str(wanted)), sides, 60))
+        measures, found = graph.manifest.measures, neighbours(graph)
+        assert measures["probe_pairs"] == (true["forward"] | true["backward"]).sum()
+        assert measures["probe_pairs_met"] >= wanted and "likely_pairs_met" not in measures
+        for own, side in enumerate(("forward", "backward")):
+            there = (found[side].ids[pairs[:, own]] == pairs[:, 1 - own, None]).any(1)
+            assert measures[f"{side}_probe_pairs_found"] == pytest.approx(there[true[side]].mean())
+        chosen.append(measures["copies"])
+    assert chosen == sorted(chosen) and chosen[0] < chosen[2]
+
+
+def test_known_translations_in_any_number_of_shards(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    one, more = (build_graph(with_probes(new(tmp_path / str(count)), sides, 40, count)) for count in (1, 3))
+    assert one.manifest.measures == pytest.approx(more.manifest.measures, abs=1e-12)
+    assert same(neighbours(one), neighbours(more))
+
+
+def test_too_few_known_translations_choose_nothing(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    measures = build_graph(with_probes(tmp_path, sides, 15)).manifest.measures
+    assert "likely_pairs_met" in measures and "probe_pairs_met" not in measures
+    assert 0 < measures["forward_probe_pairs_found"] <= 1, "but what was found of them is told"
+
+
+def new(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])
@@ -108,10 +175,10 @@ def test_the_same_graph_for_any_number_of_shards(
 ) -> None:
     """Sample, codebook, copies and recall, too, and with keys of another size."""
     monkeypatch.setattr(recall_sample, "SAMPLE", 300)
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     made = build_graph(settings(tmp_path, sides, shards, copies=copies))
     (tmp_path / "one").mkdir()
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 30)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", 1 << 30)
     other = build_graph(settings(tmp_path / "one", sides, 2, copies=copies))
     assert same(neighbours(made), neighbours(other))
     assert made.manifest.measures == pytest.approx(other.manifest.measures, abs=1e-12)
@@ -120,7 +187,7 @@ def test_the_same_graph_for_any_number_of_shards(
 def test_beam_gives_the_same_graph(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     run_local(GraphOfAll(asked), 1)
     made = graph_stage.open_dataset(asked.out, "graph")
@@ -131,7 +198,7 @@ def test_beam_gives_the_same_graph(
 def test_a_killed_search_goes_on_with_the_keys_it_has(
     graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "KEY_BYTES", SEVERAL_KEYS)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
     asked = settings(tmp_path, sides, copies=2)
     searched, search = [], partition.search_key
 
@@ -193,6 +260,34 @@ def test_a_codebook_of_another_encoder_is_refused(
         build_graph(settings(tmp_path / "none", sides, codebook=str(tmp_path)))
 
 
+def test_a_graph_is_not_continued_with_memory_that_makes_another(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """A killed one goes on with more memory or less, unless keys or the codebook would be others."""
+    asked = settings(tmp_path, sides, copies=2)
+    start(asked)
+    for memory, decides in (("2GiB", False), ("64GiB", False), ("1GiB", True)):
+        other = GraphSettings.model_validate(asked.model_dump() | {"memory": memory})
+        assert (graph_request(other) != graph_request(asked)) is decides
+        if decides:
+            with pytest.raises(InputError, match=r"another configuration \(key_bytes"):
+                start(other)
+
+
+@pytest.mark.parametrize(
+    ("rows", "memory", "bounds"),
+    [
+        ((1000, 500), 4 << 30, (SAMPLE_A_CELL * cell_count(1000, 500), 256 << 20)),
+        ((10**7, 10**7), 4 << 30, (1 << 20, 256 << 20)),  # as many as a quarter of the memory holds
+        ((10**6, 10**6), 4 << 30, (SAMPLE_A_CELL * cell_count(10**6, 10**6), 256 << 20)),
+        ((10**9, 10**9), 64 << 30, (1 << 22, 256 << 20)),
+        ((10**7, 10**7), 1 << 30, (1 << 18, 128 << 20)),
+    ],
+)
+def test_what_memory_decides(rows: tuple[int, int], memory: int, bounds: tuple[int, int]) -> None:
+    assert MemoryBounds.of(rows, 256, memory) == bounds
+
+
 def test_what_one_process_cannot_hold_is_refused(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"2,400 vectors in 99 cells each takes \d+MiB in one process; raise --memory"):
         build_graph(settings(tmp_path, sides, copies=99, memory=2 << 20))
@@ -204,10 +299,10 @@ def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     others = draw.standard_normal((200, DIM)).astype(np.float32)
     copies = np.tile(draw.standard_normal(DIM).astype(np.float32), (1500, 1))
     monkeypatch.setattr(partitioned, "_LARGEST", 256)
-    monkeypatch.setattr(partition, "KEY_BYTES", 1 << 17)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", 1 << 17)
     sizes, search = [], partition.search_key
     monkeypatch.setattr(
-        partition, "search_key", lambda given, plan: (sizes.append(sum(map(bytes_of, given))), search(given, plan))[1]
+        partition, "search_key", lambda given, *more: (sizes.append(sum(map(bytes_of, given))), search(given, *more))[1]
     )
     made = np.concatenate([copies, others]), np.concatenate([others, copies])
     found = neighbours(build_graph(settings(tmp_path, made, copies=2)))["forward"]

@@ -13,7 +13,7 @@ from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Request
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.edges import EDGE, GraphShard, Sides, best_first
-from pipelines.mine.score_bands import Bands, coarse, match_bands, matched_edges, sort_band
+from pipelines.mine.score_bands import Bands, coarse, joined_marks, match_bands, matched_edges, sort_band
 from pipelines.planning.counted_files import PROTOCOL, traffic
 
 # Few ids and fewer scores, so that ties and chains abound.
@@ -40,12 +40,17 @@ def simple_greedy(edges: np.ndarray) -> list[tuple[int, int]]:
     return taken
 
 
+def finer_bands(parts: list[np.ndarray], most: int) -> Bands:
+    bands = Bands.cut(ScoreCounts.united([ScoreCounts.of(coarse(part["score"])) for part in parts]), most)
+    return bands.cut_finer(joined_marks([bands.marks(part, most, len(parts)) for part in parts]), most)
+
+
 def matched(folder: Path, edges: np.ndarray, most: int, shards: int = 3) -> np.ndarray:
     """Through bands of at most so many edges, which come from several shards."""
     work = begin(str(folder), Request(kind="pairs", configuration={}, inputs=[]))
     assert isinstance(work, Work)
     parts = np.array_split(edges, shards)
-    bands = Bands.cut(ScoreCounts.united([ScoreCounts.of(coarse(part["score"])) for part in parts]), most)
+    bands = finer_bands(parts, most)
     groups: dict[int, list[np.ndarray]] = {}
     for part in parts:
         for number, some in bands.split(part):
@@ -94,6 +99,55 @@ def test_no_score_of_a_band_is_below_one_of_the_next(scores: list[float], most: 
         assert better.min() >= worse.max()
     for part in parts:
         assert len(part) <= most or len(np.unique(coarse(part))) == 1
+
+
+@settings(max_examples=60)
+@given(
+    ends=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 2)), max_size=300),
+    most=st.integers(1, 60),
+    shards=st.integers(1, 4),
+)
+def test_no_band_is_larger_than_it_may_be(ends: list[tuple[int, int, int]], most: int, shards: int) -> None:
+    """Whatever the ties: bands are cut between edges, in their order, and no number is left out."""
+    edges = np.zeros(len(set(ends)), EDGE)
+    for row, (source, target, score) in enumerate(set(ends)):
+        edges[row] = (source, target, (1.0, 1.0 + 2**-20, 1.5)[score], 0.5, 1)
+    parts = np.array_split(edges, shards)
+    bands, found = finer_bands(parts, most), {}
+    for part in parts:
+        for number, some in bands.split(part):
+            found.setdefault(number, []).append(some)
+    whole = [best_first(np.concatenate(found[number])) for number in sorted(found)]
+    assert sorted(found) == list(range(len(found)))
+    assert all(len(band) <= most for band in whole)
+    np.testing.assert_array_equal(np.concatenate([edges[:0], *whole]), best_first(edges))
+
+
+def test_an_edge_that_both_ends_propose_is_in_one_band() -> None:
+    edges = np.zeros(400, EDGE)
+    edges["source"] = edges["target"] = np.arange(400) // 2
+    edges["score"], edges["directions"] = 1.0, 1 + np.arange(400) % 2
+    parts = [edges[::2], edges[1::2]]
+    bands = finer_bands(parts, 10)
+    numbers = [np.repeat([number for number, _ in split], [len(some) for _, some in split])
+               for split in (list(bands.split(part)) for part in parts)]  # fmt: skip
+    np.testing.assert_array_equal(*numbers)
+    assert np.bincount(np.concatenate(numbers)).max() <= 11
+
+
+def test_a_hub_of_equal_scores_is_spread_over_bands() -> None:
+    """A hundred thousand copies of a target, all of which choose one source, and a source that is tied with others."""
+    edges = np.zeros(100_000, EDGE)
+    edges["target"] = np.random.default_rng(0).permutation(100_000)
+    edges["source"][::4] = 5
+    edges["score"] = 1.25
+    parts = np.array_split(edges, 7)
+    bands = finer_bands(parts, 1000)
+    sizes = np.zeros(400, np.int64)
+    for part in parts:
+        for number, some in bands.split(part):
+            sizes[number] += len(some)
+    assert sizes.max() <= 1000 and 100 < (sizes > 0).sum() < 250
 
 
 def test_a_hub_is_spread_over_bands(tmp_path: Path) -> None:

@@ -208,6 +208,17 @@ def test_seed_pairs_calibrate_and_stay_out_of_the_pairs(corpora: Path, tmp_path:
     assert all(np.array(curve.precision_low) <= np.array(curve.precision_high))
 
 
+def test_a_codebook_of_the_same_encoder_is_used_again(corpora: Path) -> None:
+    first = mine_corpora(job(corpora, "codebook", k=3, search="partitioned"))
+    given = {"k": 3, "search": "partitioned", "codebook": first.graph.url}
+    again = mine_corpora(job(corpora, "codebook-again", **given))
+    assert "codebook" in again.graph.manifest.request.configuration
+    assert rows(again.pairs) == rows(first.pairs)
+    with pytest.raises(InputError, match=r"the codebook in .*codebook/graph is of encoder \w+ and dim 16, but the vec"):
+        mine_corpora(job(corpora, "codebook-other", encoder=str(corpora / "transformer"), **given))
+    assert not (corpora / "codebook-other" / "src").exists(), "before any text is read"
+
+
 def test_copies_of_one_seed_pair_are_no_evidence(corpora: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.tsv"
     seed.write_text("the cat sees a house\tthe cat sees a house\n" * 100)

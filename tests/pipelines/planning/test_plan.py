@@ -1,18 +1,22 @@
 """Plans: what grows as the rows, what as their product, which limit comes first, and a budget that refuses."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.planning import bill, sample_runs
+from pipelines.planning import gpu_rates as rates
 from pipelines.planning.bill import planned_side, size
 from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
+from pipelines.planning.gpu_rates import CoreRates, GpuRates, assumed_rates, with_stated
 from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
-from pipelines.planning.plan_settings import PlanSettings, Prices
+from pipelines.planning.plan_settings import GpuSettings, PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
 from tests.pipelines.corpora import write_encoder
 
@@ -30,6 +34,7 @@ KERNELS = Kernels(
     exact=1e8,
     cells=1e8,
     visit=1e-6,
+    again=5e-7,
     truth=1e-5,
     nearest=CentroidLine(0.0, 1e-8),
     assigned=CentroidLine(0.0, 1e-8),
@@ -137,6 +142,112 @@ def test_more_workers_than_work_items_do_not_help() -> None:
     assert found.hours(10**6) == found.hours(10**7) > 0
     twice, once = (found.money(Prices(core_hour=price)) for price in (2.0, 1.0))
     assert twice - once == pytest.approx(sum(hours(found).values()))
+
+
+GPU = GpuRates("T4", sentences=1e4, comparisons=1e10, memory=16e9, price=0.35, basis="assumed")
+
+
+def gpu_plan(lines: int, **changes: object) -> CostPlan:
+    asked = PlanSettings(encoder="e", **changes)  # type: ignore[arg-type]
+    return predict((lines, lines), FOUND._replace(gpu=GPU), asked, 1e15)
+
+
+def test_a_gpu_embeds_and_compares() -> None:
+    found, alone = gpu_plan(10**6, search="exact"), plan(10**6, search="exact")
+    by_stage = {stage.stage: 3600 * stage.gpu_hours for stage in found.stages}
+    assert by_stage == pytest.approx({"prepare": 0, "embed": 1.8e6 / 1e4, "graph": 0.9e6**2 / 1e10, "mine": 0})
+    assert hours(found)["graph"] == pytest.approx((0.9e6**2 / 1e10 + 1.8e6 * 1e-5) / 3600), "a core waits for it"
+    assert hours(found)["graph"] < hours(alone)["graph"] and hours(found)["mine"] == hours(alone)["mine"]
+    assert all(stage.gpu_hours == 0 for stage in alone.stages)
+    assert found.hours(64, 2) < found.hours(64, 1)
+    free = found._replace(gpu=GPU._replace(price=0.0)).money(Prices())
+    assert found.money(Prices()) - free == pytest.approx(0.35 * sum(by_stage.values()) / 3600)
+
+
+def test_a_partitioned_graph_is_one_of_cores() -> None:
+    found = gpu_plan(10**7)
+    assert found.search == "partitioned" and found.stages[2].gpu_hours == 0
+    assert found.stages[2] == plan(10**7).stages[2]
+
+
+def test_an_approximate_graph_is_one_of_indexes() -> None:
+    """90 million vectors of a side: 4GiB hold no index of them, and a T4 one of 64 bytes a vector, but not of all."""
+    found, exact = gpu_plan(10**8, search="approximate"), gpu_plan(10**8, search="exact")
+    assert 0 < found.stages[2].gpu_hours < exact.stages[2].gpu_hours / 3
+    assert found.first_limit.name == "memory of an approximate search" and found.first_limit.share > 1
+    limits = [gpu_plan(10**8, search="approximate", memory=memory).limits for memory in ("64GiB", "512GiB")]
+    shares = [limit.share for given in limits for limit in given if limit.name == "memory of the GPU"]
+    assert shares == pytest.approx([9e7 * 72 / 16e9, 9e7 * 1032 / 16e9])
+
+
+@pytest.mark.parametrize(
+    ("core", "sentences"),
+    [(CoreRates(1e11, 1e9, 100.0), 100 * 0.6 * 81), (CoreRates(1e9, 1e10, 100.0), 100 * 0.6 * 32)],
+)
+def test_an_assumed_gpu_is_as_fast_as_its_slower_part(core: CoreRates, sentences: float) -> None:
+    found = assumed_rates("T4", 256, core)
+    assert found.sentences == pytest.approx(sentences)
+    assert found.comparisons == pytest.approx(0.6 / (512 / 8.1e12 + 40 / 320e9))
+    assert found.basis == "assumed" and found.price == 0.35
+
+
+@pytest.mark.parametrize(
+    ("given", "basis", "price"),
+    [
+        ({}, "assumed", 0.35),
+        ({"price_per_hour": 0.1}, "assumed", 0.1),
+        ({"sentences_per_second": 7}, "assumed, sentences stated", 0.35),
+        ({"sentences_per_second": 7, "comparisons_per_second": 9}, "stated", 0.35),
+    ],
+)
+def test_stated_rates_come_first(given: dict, basis: str, price: float) -> None:
+    found = with_stated(GPU, GpuSettings(**given))
+    assert (found.basis, found.price) == (basis, price)
+    assert found.sentences == given.get("sentences_per_second", GPU.sentences)
+    assert found.comparisons == given.get("comparisons_per_second", GPU.comparisons)
+
+
+def test_a_gpu_of_unknown_price_is_refused() -> None:
+    unknown = GPU._replace(name="X9", price=float("nan"))
+    with pytest.raises(InputError, match=r"what an hour of X9 costs is not known; give it by --set gpu.price_per_hour"):
+        with_stated(unknown, GpuSettings())
+    assert with_stated(unknown, GpuSettings(price_per_hour=2)).price == 2
+
+
+def test_no_gpu_is_assumed_that_nobody_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "visible_gpu", lambda: None)
+    units = [np.eye(16, dtype=np.float32)] * 2
+    for name in ("auto", "none"):
+        asked = PlanSettings(encoder="e", gpu=GpuSettings(name=name))
+        assert rates.gpu_rates(asked, [], units, 1000.0) is None
+    found = rates.gpu_rates(PlanSettings(encoder="e", gpu=GpuSettings(name="L4")), [], units, 1000.0)
+    assert found is not None and found.basis == "assumed" and found.sentences > 1000
+
+
+def test_the_gpu_of_this_machine_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where torch sees the one that was named, or none was named."""
+    monkeypatch.setattr(rates, "visible_gpu", lambda: "Tesla T4")
+    monkeypatch.setattr(rates, "_measured", lambda *given: GPU._replace(basis="measured here"))
+    units = [np.eye(16, dtype=np.float32)] * 2
+    for name, basis in (("auto", "measured here"), ("T4", "measured here"), ("L4", "assumed")):
+        found = rates.gpu_rates(PlanSettings(encoder="e", gpu=GpuSettings(name=name)), [], units, 1000.0)
+        assert found is not None and found.basis == basis
+
+
+def test_the_table_and_the_json_have_gpu_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bill, "calibrate_machine", lambda *given: FOUND._replace(gpu=GPU))
+    arguments = ["plan", "3000000", "2000000", "--encoder", "e", "--search", "exact", "--gpus", "4"]
+    result = CliRunner().invoke(app, [*arguments, "--gpu", "T4", "--json", str(tmp_path / "plan.json")])
+    assert result.exit_code == 0, result.output
+    assert "GPU-hours" in result.output
+    assert "GPU: 4 x T4 at 0.35 an hour, rates assumed: 1e+04 sentences and 1e+10 comparisons" in result.output
+    record = json.loads((tmp_path / "plan.json").read_text())
+    asked = PlanSettings(encoder="e", search="exact", gpu=GpuSettings(name="T4", count=4))
+    expected = predict((3_000_000, 2_000_000), FOUND._replace(gpu=GPU), asked, 1e15)
+    assert [stage["gpu_hours"] for stage in record["stages"]] == [stage.gpu_hours for stage in expected.stages]
+    assert record["money"] == pytest.approx(expected.money(asked.prices))
+    assert record["hours"] == pytest.approx(expected.hours(2, 4))
+    assert record["gpu"]["basis"] == "assumed" and record["settings"]["gpu"]["count"] == 4
 
 
 def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
