@@ -146,9 +146,7 @@ def search_key(
     with thread_pool(partition.threads) as pool:
         source, target = (_joined(parts) for parts in sides)
         source_cells, target_cells = (np.concatenate([part.cells for part in parts]) for parts in sides)
-        known = so_far and KnownScores(
-            *(np.concatenate([so_far[part.item].scores[part.rows, -1] for part in parts]) for parts in sides)
-        )
+        known = None if so_far is None else KnownScores(*(_known(parts, so_far) for parts in sides))
         result = key_graph(source, target, source_cells, target_cells, partition.k, pool, known)
     found: list[tuple[Item, FoundNeighbours]] = []
     for parts, near in zip(sides, result.graph, strict=True):
@@ -219,6 +217,11 @@ def progress(partition: Partition) -> list[Phase]:
 
 def assigned(partition: Partition, item: Item) -> np.ndarray:
     return load_arrays(partition.file("assigned", *place(item)))["cells"]
+
+
+def _known(parts: Sequence[KeyRows], so_far: Mapping[Item, Neighbours]) -> np.ndarray:
+    """The k-th score of each row."""
+    return np.concatenate([so_far[part.item].scores[part.rows, -1] for part in parts])
 
 
 def _joined(parts: Sequence[KeyRows]) -> Vectors:

@@ -155,7 +155,7 @@ class _Search:
                 for keys, all_, some in zip(own, self.cells, rows, strict=True)
             ]
             known = KnownScores(*(side.scores[some, -1] for side, some in zip(best, rows, strict=True)))
-            found = key_graph(*parts, *cells, self.k, pool, known if self.told else None)
+            found = key_graph(parts[0], parts[1], cells[0], cells[1], self.k, pool, known if self.told else None)
             for side, some, part in zip(best, rows, found.graph, strict=True):
                 absorb(*side, some, *part)
             self.visits += sum(map(len, rows))
