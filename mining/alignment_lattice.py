@@ -34,8 +34,8 @@ class Lattice(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def search(task: AlignmentTask) -> Lattice:
-    """The best way to every cell, and the sum over all ways."""
+def search(task: AlignmentTask, reluctance: float = 0.0) -> Lattice:
+    """The best way to every cell, which pays `reluctance` for a gap beside its weight, and the sum over all ways."""
     band, src, tgt, weights = task.band, task.src, task.tgt, task.weights
     cells = band.start[-1]
     step, gap = np.zeros(cells, np.uint8), np.zeros(cells, np.uint8)
@@ -56,7 +56,8 @@ def search(task: AlignmentTask) -> Lattice:
                 if before < 0:
                     continue
                 alone = tgt.alone[j - 1] if target else src.alone[i - 1]
-                first, next_ = best[before] + weights.deletion + alone, best_gap[before] + weights.further + alone
+                first = best[before] + weights.deletion - reluctance + alone
+                next_ = best_gap[before] + weights.further + alone
                 if max(first, next_) > best_gap[here]:
                     best_gap[here] = max(first, next_)
                     gap[here] = target + (_FURTHER if next_ > first else 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mining.alignment import Alignment, Document, align_sentences, alignment_task
+from mining.alignment import Alignment, Document, align_sentences, alignment_task, document_of
 from mining.alignment_band import band_around
 from mining.alignment_formats import Bead, beads_of
 from mining.alignment_lattice import judge, remaining, search, trace
@@ -254,3 +254,24 @@ def test_too_large_beads_are_refused() -> None:
 def test_a_missing_end_is_deleted_and_not_swallowed_by_the_last_bead() -> None:
     source, target, gold = make_pair([(1, 1)] * 12 + [(1, 0)] * 6)
     assert found(align_sentences(source, target)) == gold
+
+
+def test_a_reluctant_path_has_fewer_gaps_and_the_same_sums() -> None:
+    source, target = (document_of(rows, ["word " * 5] * len(rows)) for rows in unlike_documents())
+    task = alignment_task(source, target)
+    plain, reluctant = search(task), search(task, 3.0)
+    gaps = [
+        int(((beads[:, 1] == beads[:, 0]) | (beads[:, 3] == beads[:, 2])).sum())
+        for beads in (trace(task.band, lattice.step, lattice.gap) for lattice in (plain, reluctant))
+    ]
+    assert gaps[1] < gaps[0]
+    assert reluctant.total == plain.total
+
+
+def unlike_documents() -> tuple[np.ndarray, np.ndarray]:
+    """Translations of each other but for every fourth sentence."""
+    draw = np.random.default_rng(5)
+    source = draw.standard_normal((40, 32)).astype(np.float32)
+    target = source + 0.8 * draw.standard_normal(source.shape).astype(np.float32)
+    target[::4] = draw.standard_normal((10, 32))
+    return source, target

@@ -110,10 +110,10 @@ def test_documents_by_id_and_leftovers_mined(encoder: Path, tmp_path: Path) -> N
     stray = "größer Straße house river 12 old Москва naïve finds"
     moved = " ".join(reversed(stray.split()))  # the same to a bag; mining drops copies
     source = [f"s{k}\t{line}" for k in range(3) for line in texts[k]] + [
-        f"alone\t{line}" for line in [stray, *document(31, 6)]
+        f"alone\t{line}" for line in [stray, *document(33, 6)]
     ]
     target = [f"t{k}\t{line}" for k in range(3) for line in texts[k]] + [
-        f"else\t{line}" for line in [*document(32, 6), moved]
+        f"else\t{line}" for line in [*document(34, 6), moved]
     ]
     for name, rows in (("en.txt", source), ("de.txt", target)):
         (tmp_path / name).write_text("\n".join(rows), encoding="utf-8")
