@@ -93,7 +93,7 @@ class FlinkCluster(JavaCluster):
             "restart-strategy.type": "fixed-delay",
             # Longer than it takes to learn of the loss, or all attempts ask the lost machine for its part.
             "restart-strategy.fixed-delay.attempts": 12,
-            "restart-strategy.fixed-delay.delay": "3 s",
+            "restart-strategy.fixed-delay.delay": "8 s",  # and than a Python worker that was killed is kept
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
             "io.tmp.dirs": self._folder,
