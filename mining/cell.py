@@ -46,14 +46,6 @@ def knn_cell(
     )
 
 
-def nearest_of_rows(source: Vectors, target: Vectors, k: int, pool: Threads) -> Neighbours:
-    """The forward half of a cell, exact as well: for few rows, of which nobody asks the way back."""
-    if not len(source) or not len(target):
-        return Neighbours.none(len(source), k)
-    found = propose_compiled(source, target, k + SLACK, Blocks(), pool, both=False)
-    return _rescore(source, target, found.row_scores, found.row_places, k, pool)
-
-
 def _rescore(x: Vectors, y: Vectors, scores: np.ndarray, places: np.ndarray, k: int, pool: Threads) -> Neighbours:
     """The best k of the candidates by canonical score, searching again the rows that are not proven."""
     bound = error_bound(x.dim)

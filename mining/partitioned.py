@@ -119,6 +119,21 @@ def _neighbours(x: Vectors, y: Vectors, lists: _Lists, k: int, pool: Threads) ->
     return Neighbours(ids, np.ascontiguousarray(scores[:, :k]))
 
 
+def nearest_of_rows(source: Vectors, target: Vectors, k: int, pool: Threads) -> Neighbours:
+    """The k nearest of a few rows among all of the other side, of which nobody asks the way back.
+
+    A share of the other side for each thread is a cell, and the rows are in all of them.
+    """
+    if not len(source) or not len(target):
+        return Neighbours.none(len(source), k)
+    shares = np.arange(pool.count, dtype=np.int32)
+    cells = np.tile(shares, (len(source), 1)), np.sort(np.resize(shares, len(target)))[:, None]
+    for side, own in zip((source, target), cells, strict=True):
+        own[~np.isfinite(side.inverse_norms)] = -1
+    known = KnownScores(np.full(len(source), -np.inf, np.float32), np.full(len(target), np.inf, np.float32))
+    return key_graph(source, target, *cells, k, pool, known).graph.forward
+
+
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
     """The cells that both sides have, so that equal shares of them are about equal work."""
     cells, left, right = np.intersect1d(rows.cells, columns.cells, return_indices=True)
@@ -186,7 +201,9 @@ def _codes_of(vectors: Vectors, pool: Threads) -> _CodedRows:
             round_rows(given, vectors.inverse_norms[part], codes[part], scales[part], lost[part])
 
     pool.over_rows(rows, work)
-    return _CodedRows(vectors, codes, scales, float(np.sqrt(np.mean(lost * lost) / vectors.dim)) if rows else 0.0)
+    lost = lost[np.isfinite(vectors.inverse_norms)]
+    rounding = float(np.sqrt(np.mean(lost * lost) / vectors.dim)) if len(lost) else 0.0
+    return _CodedRows(vectors, codes, scales, rounding)
 
 
 def _compare(

@@ -58,16 +58,14 @@ def multiply(rows: np.ndarray, columns: np.ndarray, out: np.ndarray, pool: Threa
     torch.mm(torch.from_numpy(rows), torch.from_numpy(columns).T, out=torch.from_numpy(out))
 
 
-def propose_compiled(
-    source: Vectors, target: Vectors, width: int, blocks: Blocks, pool: Threads, *, both: bool = True
-) -> Proposals:
-    """Each product is swept once by compiled code for rows and columns together; without `both`, columns get nothing.
+def propose_compiled(source: Vectors, target: Vectors, width: int, blocks: Blocks, pool: Threads) -> Proposals:
+    """Each product is swept once by compiled code for rows and columns together.
 
     A thread owns some rows of every block and keeps lists of its own for the columns; they are joined at the end.
     """
     row_scores, row_places = empty_lists(len(source), width)
-    shares = [empty_lists(len(target), width if both else 1) for _ in range(pool.count)]
-    cutoffs = [np.full(len(target), -np.inf if both else np.inf, np.float32) for _ in range(pool.count)]
+    shares = [empty_lists(len(target), width) for _ in range(pool.count)]
+    cutoffs = [np.full(len(target), -np.inf, np.float32) for _ in range(pool.count)]
     columns = unit_rows(target, 0, len(target))
     buffer = np.empty(min(blocks.rows, len(source)) * min(blocks.columns, len(target)), np.float32)
     multiplier = None if is_little(source, target) else pool

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.cell import nearest_of_rows
 from mining.codebook import distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
-from mining.partitioned import COPIES
+from mining.partitioned import COPIES, nearest_of_rows
 from mining.paths import exists
 from mining.probes import MIN_PROBES
 from mining.threads import Threads, thread_pool

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.cell import nearest_of_rows
 from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
 from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, KnownScores, group_cells, key_graph
+from mining.partitioned import KEY_BYTES, KnownScores, group_cells, key_graph, nearest_of_rows
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset

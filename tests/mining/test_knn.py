@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mining import knn
-from mining.cell import knn_cell, nearest_of_rows
+from mining.cell import knn_cell
 from mining.errors import InputError
 from mining.knn import choose_device, knn_graph, plan_cells
 from mining.neighbours import KnnGraph, Neighbours, merge
@@ -89,18 +89,6 @@ def test_an_empty_side_gives_no_neighbours(rows: int, columns: int) -> None:
     assert graph.forward.ids.shape == (rows, 4)
     assert graph.backward.ids.shape == (columns, 4)
     assert (graph.forward.ids == MISSING).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize(("rows", "columns", "k"), [(30, 9000, 12), (7, 3, 5), (0, 5, 2), (5, 0, 2)])
-def test_few_rows_alone_have_the_neighbours_of_the_graph(rows: int, columns: int, k: int, dtype: type) -> None:
-    rng = np.random.default_rng(0)
-    sides = [from_array(clustered(rng, size, 24, dtype)) for size in (rows, columns)]
-    with thread_pool(2) as pool:
-        found = nearest_of_rows(*sides, k, pool)
-    expected = knn_graph(*sides, k).forward
-    np.testing.assert_array_equal(found.ids, expected.ids)
-    np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_ties_go_to_the_lowest_id_even_among_many_copies() -> None:

@@ -10,7 +10,7 @@ from mining.codebook import Codebook
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.partition_kernels import absorb
-from mining.partitioned import CellRows, KnownScores, group_cells, key_graph
+from mining.partitioned import CellRows, KnownScores, group_cells, key_graph, nearest_of_rows
 from mining.threads import thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
@@ -177,6 +177,19 @@ def test_a_cell_is_cut_where_it_is_longest(monkeypatch: pytest.MonkeyPatch) -> N
         found = key_graph(x, x, one_cell, one_cell, K, pool)
     np.testing.assert_array_equal(found.graph.forward.ids, knn_graph(x, x, K).forward.ids)
     assert found.comparisons <= 2 * 100 * 100
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("rows", "columns", "k"), [(30, 9000, 12), (7, 3, 5), (0, 5, 2), (5, 0, 2)])
+def test_few_rows_alone_have_the_neighbours_of_the_graph(rows: int, columns: int, k: int, dtype: str) -> None:
+    x, y = vectors(rows, 0, dtype), vectors(columns, 1, dtype)
+    y.inverse_norms[3:5] = np.nan  # rows without direction
+    for threads in (1, 2):
+        with thread_pool(threads) as pool:
+            found = nearest_of_rows(x, y, k, pool)
+        expected = knn_graph(x, y, k).forward
+        np.testing.assert_array_equal(found.ids, expected.ids)
+        np.testing.assert_array_equal(found.scores, expected.scores)
 
 
 def test_rows_by_cell() -> None:
