@@ -43,20 +43,31 @@ class LazyAdam(torch.optim.Optimizer):
         moments = state["exp_avg"], state["exp_avg_sq"]
         gradient = parameter.grad
         assert gradient is not None
-        if not gradient.is_sparse:
-            _adam(parameter, *moments, gradient, rate, beta1, beta2, group["eps"], scale)
+        numbers = rate, beta1, beta2, group["eps"], scale
+        if gradient.is_sparse:
+            gradient = coalesced(gradient)
+            rows, values = gradient.indices()[0], gradient.values()
+        else:
+            rows, values = torch.arange(len(parameter) if parameter.dim() else 1, device=parameter.device), gradient
+        if parameter.device.type == "cpu" and parameter.is_contiguous():
+            _update_rows([parameter, *moments, values.contiguous()], rows, numbers)
             return
-        gradient = coalesced(gradient)
-        rows, values = gradient.indices()[0], gradient.values()
-        if parameter.device.type == "cpu":
-            arrays: list[Any] = [tensor.detach().numpy() for tensor in (parameter, *moments, values, rows)]
-            with _as_many_threads_as_torch():
-                _rows(*arrays, *map(np.float32, (rate, beta1, beta2, group["eps"], scale)))
+        if not gradient.is_sparse:
+            _adam(parameter, *moments, gradient, *numbers)
             return
         weight, mean, square = (tensor[rows] for tensor in (parameter, *moments))
-        _adam(weight, mean, square, values, rate, beta1, beta2, group["eps"], scale)
+        _adam(weight, mean, square, values, *numbers)
         for tensor, part in zip((parameter, *moments), (weight, mean, square), strict=True):
             tensor[rows] = part
+
+
+def _update_rows(tensors: list[Tensor], rows: Tensor, numbers: tuple[float, ...]) -> None:
+    """Weight, mean and square of all rows, and the gradient of `rows`, as tables of one row at least."""
+    tables: list[Any] = [tensor.detach().numpy() for tensor in tensors]
+    if tables[0].ndim != 2:
+        tables = [table.reshape(len(table) if table.ndim else 1, -1) for table in tables]
+    with _as_many_threads_as_torch():
+        _rows(*tables, rows.numpy(), *map(np.float32, numbers))
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, tokenizer_fingerprint
+from encoder.training.kept_memory import freed_memory_kept
 from encoder.training.start import begin_with, flatten, read_start, start_folder, with_settings_of
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
@@ -148,7 +149,8 @@ def _run(
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
     validation = _validation(settings, model, data, held_out, device, measure)
     job = _job(settings, out, model, objectives, data, held_out, taught, validation, device)
-    result = Trainer(job, observer(out)).run()
+    with freed_memory_kept():
+        result = Trainer(job, observer(out)).run()
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)
     examples = sum(task.sampler.total for task in job.tasks)
