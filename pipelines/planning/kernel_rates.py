@@ -76,8 +76,20 @@ class Kernels(NamedTuple):
         return min(max(copies - many[1] * (cells / many[0]) ** power, 1.0), copies)
 
 
-def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kernels, int]:
-    """On vectors of the sample, with as many threads as a mine has here."""
+class SampleVectors(NamedTuple):
+    """The vectors of each side, as they are and of length one, and the seconds that a byte of their files took."""
+
+    sides: list[Vectors]
+    units: list[np.ndarray]
+    read: float
+
+    @property
+    def dim(self) -> int:
+        return self.sides[0].dim
+
+
+def read_sample(datasets: Sequence[Dataset]) -> SampleVectors:
+    """Read once, for all that is measured on them."""
     stored: list[list[np.ndarray]] = [[], []]
 
     def read() -> None:
@@ -85,8 +97,14 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
             rows += [open_vectors(dataset.place(shard)).stored for shard in dataset.shards]
 
     taken = processor_seconds(read) / sum(rows.nbytes for side in stored for rows in side)
-    source, target = sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
-    units = [side.unit(np.arange(len(side))) for side in sides]
+    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
+    return SampleVectors(sides, [side.unit(np.arange(len(side))) for side in sides], taken)
+
+
+def measure_kernels(sample: SampleVectors, settings: PlanSettings) -> Kernels:
+    """On vectors of the sample, with as many threads as a mine has here."""
+    sides, units, read = sample
+    source, target = sides
     with thread_pool(None) as pool:
         inside = _inside(sides, units, settings, pool)
         nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
@@ -100,14 +118,7 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     few = _EXACT_ROWS // 4
     knn_graph(many.rows(0, few), others.rows(0, few), settings.k)  # a large search compiles more
     exact = _EXACT_ROWS**2 / processor_seconds(lambda: knn_graph(many, others, settings.k))
-    return Kernels(exact, *inside, truth, nearest, assigned, ordered, taken, spreads), source.dim
-
-
-def unit_sides(datasets: Sequence[Dataset]) -> list[np.ndarray]:
-    """The unit vectors of each side."""
-    opened = [[open_vectors(dataset.place(shard)).stored for shard in dataset.shards] for dataset in datasets]
-    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in opened]
-    return [side.unit(np.arange(len(side))) for side in sides]
+    return Kernels(exact, *inside, truth, nearest, assigned, ordered, read, spreads)
 
 
 class _Inside(NamedTuple):

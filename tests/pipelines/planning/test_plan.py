@@ -244,12 +244,14 @@ def test_no_gpu_is_assumed_that_nobody_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_gpu_of_this_machine_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch sees the one that was named, or none was named."""
-    monkeypatch.setattr(rates, "visible_gpu", lambda: "Tesla T4")
+    asked: list[str] = []
+    monkeypatch.setattr(rates, "visible_gpu", lambda: asked.append("torch") or "Tesla T4")
     monkeypatch.setattr(rates, "_measured", lambda *given: GPU._replace(basis="measured here"))
     units = [np.eye(16, dtype=np.float32)] * 2
     for name, basis in (("auto", "measured here"), ("T4", "measured here"), ("L4", "assumed")):
         found = rates.gpu_rates(PlanSettings(encoder="e", gpu=GpuSettings(name=name)), [], units, 1000.0)
         assert found is not None and found.basis == basis
+    assert len(asked) == 3, "torch is asked once a plan"
 
 
 def test_the_table_and_the_json_have_gpu_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
