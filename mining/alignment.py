@@ -17,12 +17,13 @@ import numpy as np
 from mining.alignment_band import band_around, sentence_products
 from mining.alignment_lattice import judge, remaining, search, trace
 from mining.alignment_marks import find_marks
-from mining.alignment_path import coarse_path, evenly_spread, unit_rows
+from mining.alignment_path import SAMPLE, coarse_path, unit_rows
 from mining.alignment_priors import Shares, refit_priors
 from mining.alignment_scores import AlignmentTask, DocumentSpans
 from mining.alignment_weights import JOINS, BeadModel, default_model, lattice_weights, usual_shares
 from mining.alignment_words import Located, located, with_words, word_weights
 from mining.errors import InputError
+from mining.even_rows import evenly_spread
 from mining.scoring.maxsim import WordVectors
 
 BEADS = 8  # n + m of a bead is at most this
@@ -243,7 +244,7 @@ def _mean_direction(spans: np.ndarray, norms: np.ndarray) -> np.ndarray:
     A few strangers, of cosine 0, are counted in: of one sentence the mean would be its translation itself.
     """
     count = spans.shape[1]
-    ends = evenly_spread(count)
+    ends = evenly_spread(count, SAMPLE)
     total = np.zeros(spans.shape[2])
     window = np.zeros((len(ends), spans.shape[2]), np.float32)
     for n in range(len(norms)):

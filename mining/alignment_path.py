@@ -11,10 +11,11 @@ from numba import njit
 
 from mining.alignment_band import Band, band_around, full_band, sentence_products
 from mining.alignment_scores import distance
+from mining.even_rows import evenly_spread
 
 _COARSE_CELLS = 300 * 300
 _COARSE_WIDTH = 10
-_SAMPLE = 1000
+SAMPLE = 1000  # sentences of a document, by which all are judged
 _DELETION_QUANTILE = 0.2
 _MATCH, _SOURCE, _TARGET = 1, 2, 3  # steps: one sentence of both sides, or of one
 _NEVER = -1e30
@@ -42,14 +43,9 @@ def _halve(vectors: np.ndarray) -> np.ndarray:
     return unit_rows(added - added.mean(0))
 
 
-def evenly_spread(count: int) -> np.ndarray:
-    """Places of some of `count` rows, by which all are judged."""
-    return np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
-
-
 def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
     """Of 1-1, 1-0 and 0-1 beads."""
-    typical = [side[evenly_spread(len(side))].mean(0) for side in (source, target)]
+    typical = [side[evenly_spread(len(side), SAMPLE)].mean(0) for side in (source, target)]
     unlike = 1 - source @ typical[1], 1 - target @ typical[0]
     values = sentence_products(band, source[None], target[None], 2)
     steps = _steps(band, values.lo, values.start, values.values, *unlike, _deletion_cost(source, target, *unlike))
@@ -59,7 +55,7 @@ def _path(source: np.ndarray, target: np.ndarray, band: Band) -> np.ndarray:
 def _deletion_cost(source: np.ndarray, target: np.ndarray, unlike: np.ndarray, unlike_target: np.ndarray) -> float:
     """A quantile of the distance of random sentences; half of it, since two deletions stand against one match."""
     rng = np.random.default_rng(0)
-    few = int(_SAMPLE**0.5) * 5
+    few = int(SAMPLE**0.5) * 5
     i, j = (np.arange(len(side)) if len(side) <= few else rng.integers(0, len(side), few) for side in (source, target))
     distances = 2 * (1 - source[i] @ target[j].T) / (1e-6 + np.add.outer(unlike[i], unlike_target[j]))
     return float(np.quantile(distances, _DELETION_QUANTILE)) / 2

@@ -34,7 +34,7 @@ _PQ_TRAINING_ROWS = 1 << 16  # FAISS takes no more
 _LEAST_TRAINING_ROWS = 1024
 _INDEX_SHARE = 0.75  # of what is free; the rest is for a batch of queries
 _WORKSPACE = 24 << 20  # what FAISS, the matrix library and the allocator keep for themselves
-_GPU_PROBES = 2048  # FAISS takes no more there
+GPU_PROBES = 2048  # FAISS takes no more there
 
 
 class Direction(NamedTuple):
@@ -177,10 +177,10 @@ def _fill(
     chosen = _draw(np.flatnonzero(~np.isnan(x.inverse_norms)), _SAMPLE, seed)
     sample = from_array(x.stored[chosen].astype(np.float32), x.name)
     truth = _nearest(sample, y, k, 4 * plan.search_bytes + _WORKSPACE, pool)  # before there is an index
-    index = _build(faiss, y, rows, plan, seed, on_gpu)
+    index = build_index(faiss, y, rows, plan, seed, on_gpu)
     efforts = faiss.GpuParameterSpace() if on_gpu else faiss.ParameterSpace()  # also of one index on each of many GPUs
-    search = _Search(index, rows, y, plan, pool)
-    most = min(plan.lists / 2, _GPU_PROBES if on_gpu else plan.lists)
+    search = IndexSearch(index, rows, y, plan, pool)
+    most = min(plan.lists / 2, GPU_PROBES if on_gpu else plan.lists)
     recall, probes = 0.0, max(1, plan.lists // 256)
     while True:
         efforts.set_index_parameter(index, "nprobe", probes)
@@ -189,7 +189,7 @@ def _fill(
         recall = _recall(truth, tried)
         if recall >= _WANTED_RECALL or probes >= most:
             break
-        probes = min(2 * probes, _GPU_PROBES) if on_gpu else 2 * probes
+        probes = min(2 * probes, GPU_PROBES) if on_gpu else 2 * probes
     search.fill(x, found, probes)
     return Direction(recall, plan.kind, probes, (tried, truth))
 
@@ -209,7 +209,7 @@ def _nearest(sample: Vectors, y: Vectors, k: int, memory: int, pool: Threads) ->
     return best
 
 
-def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, seed: int, on_gpu: bool) -> Any:
+def build_index(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, seed: int, on_gpu: bool) -> Any:
     """Train on a sample and add all rows, a batch at a time."""
     index = faiss.index_factory(y.dim, plan.kind, faiss.METRIC_INNER_PRODUCT)
     if "PQ" in plan.kind:
@@ -230,7 +230,7 @@ def _build(faiss: ModuleType, y: Vectors, rows: np.ndarray, plan: IndexPlan, see
     return index
 
 
-class _Search(NamedTuple):
+class IndexSearch(NamedTuple):
     """An index of the rows of y that take part."""
 
     index: Any

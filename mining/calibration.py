@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mining.errors import InputError, UnreachablePrecision
+from mining.even_rows import evenly_spread
 from mining.poisson_mixture import Bins, Draws, draw, histograms
 from mining.probes import Evidence, ProbeRows, gather
 from mining.score_counts import ScoreCounts
@@ -198,7 +199,7 @@ def _curve(corpus: ScoreCounts, bins: Bins, draws: Draws, random_seed: int) -> C
     if not corpus.total:
         nothing = np.empty(0)
         return CalibratedCurve(nothing, nothing, nothing, nothing, nothing, np.empty(0, np.int64))
-    ranks = np.unique(np.linspace(0, corpus.total - 1, _RANKS).astype(np.int64))
+    ranks = evenly_spread(corpus.total, _RANKS)
     share = draws.share(bins)
     in_bins = np.bincount(bins.place(corpus.values.astype(np.float64)), corpus.counts, share.shape[1])
     above = in_bins[::-1].cumsum()[::-1] - in_bins

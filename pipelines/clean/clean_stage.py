@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from encoder.inference import Encoder
 from mining.errors import InputError
+from mining.even_rows import evenly_spread
 from mining.files import atomic_writer, open_binary
 from mining.scoring.classifier import PairClassifier
 from mining.scoring.prior import Mixture, Point, Ratios, fit_mixture, threshold_for
@@ -30,7 +31,6 @@ from pipelines.clean.clean_settings import CleanSettings
 from pipelines.clean.planted_noise import SAMPLE, sampled, spoil
 from pipelines.clean.probe_check import Check, SeedPairs, check, divide, with_probes
 from pipelines.mine.rescoring import SideTexts, find_classifier, require_encoder, seed_lexicon
-from pipelines.mine.score_curve import thinned
 from pipelines.runners.runner import Runner, RunnerSettings, run
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def clean(settings: CleanSettings, runner: Runner | None = None) -> Cleaned:
         table = _read(url, ["log_ratio"])
         rows, ratios = rows + len(table), ratios + Ratios.of(_log_ratios(table))
     scorer = load().scorer
-    some = [urls[place] for place in thinned(len(urls), _SAMPLED).tolist()]
+    some = [urls[place] for place in evenly_spread(len(urls), _SAMPLED).tolist()]
     planted = spoil(sampled(map(_read, some), SAMPLE // len(some)), scorer)
     mixture = fit_mixture(ratios, scorer.classifier.components, planted)
     point = threshold_for(ratios, mixture, settings.precision)

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from mining.even_rows import evenly_spread
 from mining.scoring.noise import Noise
 from mining.scoring.prior import Planted
 from mining.scoring.tasks import Bitext, cleaning_task
 from pipelines.clean.chunk_scores import Scorer
-from pipelines.mine.score_curve import thinned
 
 SAMPLE = 2048  # pairs, half of which are spoilt
 _SPOILT = 0.5
@@ -24,7 +24,7 @@ def sampled(tables: Iterable[pa.Table], rows: int) -> pa.Table:
     chosen = []
     for table in tables:
         scored = table.select(["source", "target", "log_ratio"]).filter(table["log_ratio"].is_valid())
-        chosen.append(scored.take(thinned(len(scored), rows)))
+        chosen.append(scored.take(evenly_spread(len(scored), rows)))
     return pa.concat_tables(chosen)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
+from mining.even_rows import evenly_spread
 from mining.files import read_lines
 from mining.metrics import PairMetrics, is_gold, pair_metrics
 from pipelines.datasets.manifest import Dataset
@@ -42,7 +43,7 @@ def score(corpora: DemoCorpora, pairs: Dataset, samples: int) -> MineScore:
     found = np.array([table["src_text"].to_pylist(), table["tgt_text"].to_pylist()], dtype=object).T.reshape(-1, 2)
     gold = np.array([line.split("\t") for line in read_lines(str(corpora.gold))], dtype=object)
     true = is_gold(found, gold)
-    rows = np.unique(np.linspace(0, len(found) - 1, samples).astype(int)).tolist() if len(found) else []
+    rows = evenly_spread(len(found), samples).tolist()
     chosen = [ExamplePair(table["score"][i].as_py(), str(found[i, 0]), str(found[i, 1]), bool(true[i])) for i in rows]
     return MineScore(corpora, pairs, pair_metrics(found, gold), chosen)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mining.even_rows import evenly_spread
 from pipelines.datasets.manifest import SENTENCES, Dataset, open_dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.datasets.side_datasets import SideDatasets
@@ -20,7 +21,7 @@ def planted_pairs(source: SideDatasets, target: SideDatasets) -> tuple[Pair, ...
         return ()
     (ids, lines), (other_ids, other_lines) = sides  # type: ignore[misc]
     _, here, there = np.intersect1d(lines, other_lines, assume_unique=True, return_indices=True)
-    chosen = np.linspace(0, len(here) - 1, min(len(here), MOST_PAIRS)).astype(np.int64)
+    chosen = evenly_spread(len(here), MOST_PAIRS)
     return tuple(zip(ids[here[chosen]].tolist(), other_ids[there[chosen]].tolist(), strict=True))
 
 

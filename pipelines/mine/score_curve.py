@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from mining.calibration import CalibratedCurve
+from mining.even_rows import evenly_spread
 from mining.metrics import Curve
 from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import join, read_model, write_model
@@ -77,8 +78,6 @@ def histogram(scores: ScoreCounts, bins: int = _BINS) -> tuple[list[float], list
     return edges.tolist(), counts.tolist()
 
 
-def thinned(points: int, most: int = _POINTS) -> np.ndarray:
-    """Rows of a long curve that are enough to draw it: the first and the last, and evenly many between."""
-    return (
-        np.unique(np.linspace(0, points - 1, min(points, most)).astype(np.int64)) if points else np.empty(0, np.int64)
-    )
+def thinned(points: int) -> np.ndarray:
+    """Rows of a long curve that are enough to draw it."""
+    return evenly_spread(points, _POINTS)

@@ -19,10 +19,10 @@ from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
 from pipelines.graph.partition_plan import MOST_SAMPLE
-from pipelines.graph.recall_sample import SAMPLE
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
 from pipelines.planning.gpu_rates import GpuRates
+from pipelines.planning.index_rates import IndexComparisons, index_comparisons
 from pipelines.planning.partition_costs import one_process_bytes, partition_cost
 from pipelines.planning.plan_settings import PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
@@ -33,8 +33,6 @@ _OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes a
 _NEW_WORDS = 0.6  # different words of a text grow as this power of its length (Heaps' law)
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
-_PROBED = 1 / 8  # of the lists of an approximate index, for 97% of the nearest: docs/results.md
-_INDEX_ITERATIONS = 10  # of FAISS's training
 _GB = 1e9
 _BLOCK_BYTES = PrepareSettings.model_fields["block_mb"].default * 2**20
 
@@ -254,10 +252,9 @@ def _approximate_graph(
 ) -> StageCost:
     """By one index of each side, on one machine: its training, its filling, and the lists that are searched."""
     memory = _index_memory(sides, found, settings)
-    compared = sum(_index_comparisons(x, y, found.dim, settings.k, memory) for x, y in (sides, sides[::-1]))
-    by_gpu = 0.0 if found.gpu is None else compared / found.gpu.comparisons
-    # Without a GPU the pace of a core is that of sampled rows, which are compared with all in the same way.
-    by_cores = compared * found.kernels.truth / SAMPLE if found.gpu is None else by_gpu
+    compared = [_index_comparisons(x, y, memory, found, settings) for x, y in (sides, sides[::-1])]
+    by_gpu = 0.0 if found.gpu is None else sum(map(sum, compared)) / found.gpu.comparisons
+    by_cores = by_gpu if found.gpu is not None else sum(_index_seconds(side, found) for side in compared)
     return stage._replace(
         core_hours=(loading + by_cores + _exact_row_seconds(found) * sum(sides)) / 3600,
         gpu_hours=by_gpu / 3600,
@@ -284,10 +281,17 @@ def _index_memory(sides: tuple[float, float], found: Calibrated, settings: PlanS
     raise AssertionError("no corpus is that large")
 
 
-def _index_comparisons(queries: float, rows: float, dim: int, k: int, memory: int) -> float:
-    plan = plan_index(int(queries), int(rows), dim, k, memory)
-    trained = _INDEX_ITERATIONS * plan.training_rows * plan.lists
-    return trained + rows * plan.lists + queries * (plan.lists + _PROBED * rows)
+def _index_comparisons(
+    queries: float, rows: float, memory: int, found: Calibrated, settings: PlanSettings
+) -> IndexComparisons:
+    plan = plan_index(int(queries), int(rows), found.dim, settings.k, memory)
+    return index_comparisons(plan, queries, rows, on_gpu=found.gpu is not None)
+
+
+def _index_seconds(compared: IndexComparisons, found: Calibrated) -> float:
+    """Of one core, which has no GPU beside it."""
+    assert found.index_rates is not None, "it is measured where an approximate search is planned"
+    return compared.products / found.index_rates.products + compared.listed / found.index_rates.listed
 
 
 def _limits(

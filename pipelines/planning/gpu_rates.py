@@ -67,9 +67,9 @@ def gpu_rates(
 ) -> GpuRates | None:
     """Of the GPU of the settings; `sentences` is how many a core embeds in a second, on which an assumption rests."""
     name = settings.gpu.name
-    if name == "none" or (name == "auto" and visible_gpu() is None):
+    here = visible_gpu() if name != "none" else None
+    if name == "none" or (name == "auto" and here is None):
         return None
-    here = visible_gpu()
     known = next((label for label in STATED if here is not None and label in here), None)
     if here is not None and name in ("auto", known):
         found = _measured(here, known, settings, texts, units)

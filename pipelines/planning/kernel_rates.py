@@ -76,17 +76,35 @@ class Kernels(NamedTuple):
         return min(max(copies - many[1] * (cells / many[0]) ** power, 1.0), copies)
 
 
-def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tuple[Kernels, int]:
-    """On vectors of the sample, with as many threads as a mine has here."""
+class SampleVectors(NamedTuple):
+    """The vectors of each side, as they are and of length one, and the seconds that a byte of their files took."""
+
+    sides: list[Vectors]
+    units: list[np.ndarray]
+    read: float
+
+    @property
+    def dim(self) -> int:
+        return self.sides[0].dim
+
+
+def read_sample(datasets: Sequence[Dataset]) -> SampleVectors:
+    """Read once, for all that is measured on them."""
     stored: list[list[np.ndarray]] = [[], []]
 
     def read() -> None:
         for rows, dataset in zip(stored, datasets, strict=True):
             rows += [open_vectors(dataset.place(shard)).stored for shard in dataset.shards]
 
-    taken = _seconds(read) / sum(rows.nbytes for side in stored for rows in side)
-    source, target = sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
-    units = [side.unit(np.arange(len(side))) for side in sides]
+    taken = processor_seconds(read) / sum(rows.nbytes for side in stored for rows in side)
+    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in stored]
+    return SampleVectors(sides, [side.unit(np.arange(len(side))) for side in sides], taken)
+
+
+def measure_kernels(sample: SampleVectors, settings: PlanSettings) -> Kernels:
+    """On vectors of the sample, with as many threads as a mine has here."""
+    sides, units, read = sample
+    source, target = sides
     with thread_pool(None) as pool:
         inside = _inside(sides, units, settings, pool)
         nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
@@ -94,20 +112,13 @@ def measure_kernels(datasets: Sequence[Dataset], settings: PlanSettings) -> tupl
     sampled = from_array(units[0][:: -(-len(source) // SAMPLE)])
     with thread_pool(None) as pool:
         nearest_of_rows(sampled, target.rows(0, 64), DEPTH * settings.k, pool)  # loads what is compiled
-        truth = _seconds(lambda: nearest_of_rows(sampled, target, DEPTH * settings.k, pool)) / len(target)
+        truth = processor_seconds(lambda: nearest_of_rows(sampled, target, DEPTH * settings.k, pool)) / len(target)
     truth *= SAMPLE / len(sampled)
-    many, others = (from_array(_jittered(side, _EXACT_ROWS)) for side in units)
+    many, others = (from_array(jittered(side, _EXACT_ROWS)) for side in units)
     few = _EXACT_ROWS // 4
     knn_graph(many.rows(0, few), others.rows(0, few), settings.k)  # a large search compiles more
-    exact = _EXACT_ROWS**2 / _seconds(lambda: knn_graph(many, others, settings.k))
-    return Kernels(exact, *inside, truth, nearest, assigned, ordered, taken, spreads), source.dim
-
-
-def unit_sides(datasets: Sequence[Dataset]) -> list[np.ndarray]:
-    """The unit vectors of each side."""
-    opened = [[open_vectors(dataset.place(shard)).stored for shard in dataset.shards] for dataset in datasets]
-    sides = [from_array(np.concatenate(rows).astype(np.float32)) for rows in opened]
-    return [side.unit(np.arange(len(side))) for side in sides]
+    exact = _EXACT_ROWS**2 / processor_seconds(lambda: knn_graph(many, others, settings.k))
+    return Kernels(exact, *inside, truth, nearest, assigned, ordered, read, spreads)
 
 
 class _Inside(NamedTuple):
@@ -127,7 +138,7 @@ def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: Pla
     ]
     for search in searches:
         search.run(pool)  # compiles
-    whole, apart, told = (_seconds(partial(search.run, pool)) for search in searches)
+    whole, apart, told = (processor_seconds(partial(search.run, pool)) for search in searches)
     once, often = (search.visits for search in searches[:2])
     visit, again = (max(parted - whole, 0.0) / max(often - once, 1) for parted in (apart, told))
     return _Inside(searches[0].comparisons / max(whole - visit * once, whole / 4), visit, again)
@@ -162,11 +173,11 @@ class _Search:
 
 
 def _centroid_line(rows: np.ndarray, count: int, pool: Threads) -> CentroidLine:
-    few, many = (Codebook(_jittered(rows, size)) for size in _CENTROIDS)
+    few, many = (Codebook(jittered(rows, size)) for size in _CENTROIDS)
     taken = []
     for book in (few, many):
         book.nearest(rows[:64], count, pool)  # makes the codes of the centroids
-        taken.append(_seconds(partial(book.nearest, rows, count, pool)) / len(rows))
+        taken.append(processor_seconds(partial(book.nearest, rows, count, pool)) / len(rows))
     of_centroid = max(taken[1] - taken[0], 0.0) / (len(many) - len(few))
     return CentroidLine(max(taken[0] - of_centroid * len(few), 0.0), of_centroid)
 
@@ -208,14 +219,14 @@ def cells_a_key(dim: int, settings: PlanSettings) -> int:
     return max(1, int(budget // (rows * row_bytes(dim, settings.k, settings.copies))))
 
 
-def _jittered(rows: np.ndarray, count: int) -> np.ndarray:
+def jittered(rows: np.ndarray, count: int) -> np.ndarray:
     """As many vectors as a search needs to come to its pace, near those there are."""
     chosen = rows[np.arange(count) % len(rows)]
     noise = np.random.default_rng(0).standard_normal(chosen.shape, np.float32)
     return np.asarray(chosen + _JITTER * np.abs(rows).mean() * noise)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def processor_seconds(work: Callable[[], object]) -> float:
     """Of all threads of this process."""
     begun = time.process_time()
     work()

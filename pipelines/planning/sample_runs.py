@@ -25,7 +25,8 @@ from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
 from pipelines.planning.gpu_rates import GpuRates, gpu_rates
-from pipelines.planning.kernel_rates import Kernels, measure_kernels, unit_sides
+from pipelines.planning.index_rates import IndexRates, measure_index
+from pipelines.planning.kernel_rates import Kernels, measure_kernels, read_sample
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
@@ -82,6 +83,7 @@ class Calibrated(NamedTuple):
     dim: int
     line_bytes: tuple[float, float]  # of each side
     gpu: GpuRates | None = None
+    index_rates: IndexRates | None = None  # where an approximate search is planned
 
     def embed_row_seconds(self) -> float:
         """Of one core, for a sentence more."""
@@ -115,12 +117,14 @@ def calibrate_machine(
         again = sample("again", *shard, search="partitioned")
         small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)
         vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
-        kernels, dim = measure_kernels(vectors, settings)
-        units = unit_sides(vectors)
+        read = read_sample(vectors)
+    kernels = measure_kernels(read, settings)
     source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
-    found = Calibrated(warm, whole, again, small, wide, large, kernels, dim, (source, target))
+    rates = measure_index(read.units, settings.k) if settings.search == "approximate" else None
+    found = Calibrated(warm, whole, again, small, wide, large, kernels, read.dim, (source, target), index_rates=rates)
     sentences = 1 / max(found.embed_row_seconds(), 1e-9)
-    return found._replace(gpu=gpu_rates(settings, [line for side in texts for line in side], units, sentences))
+    gpu = gpu_rates(settings, [line for side in texts for line in side], read.units, sentences)
+    return found._replace(gpu=gpu)
 
 
 def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:

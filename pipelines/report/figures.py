@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mining.corpus import read_columns
+from mining.even_rows import evenly_spread
 from mining.metrics import Curve, PairMetrics, is_gold, label_curve, pair_metrics
 from mining.paths import open_url
 from pipelines.datasets.manifest import Counters, Dataset
@@ -126,8 +127,7 @@ def source_counts(mine: FinishedMine, most: int = 40) -> list[SourceCount]:
 
 def lengths(table: pa.Table, most: int = 1500) -> list[tuple[int, int, float]]:
     """Characters of both texts of some pairs, and their scores."""
-    rows = np.linspace(0, max(len(table) - 1, 0), min(most, len(table))).astype(np.int64)
-    some = table.take(pa.array(rows, pa.int64()))
+    some = table.take(evenly_spread(len(table), most))
     return list(
         zip(*(pc.utf8_length(some[name]).to_pylist() for name in TEXTS), some["score"].to_pylist(), strict=True)
     )

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mining import approximate
-from mining.approximate import IndexPlan, approximate_graph, import_faiss, plan_index
+from mining.approximate import IndexPlan, approximate_graph, build_index, import_faiss, plan_index
 from mining.errors import InputError
 from mining.knn import knn_graph
 from mining.top_k import MISSING
@@ -143,7 +142,7 @@ def test_one_index_a_side_on_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         assert OnGpus.made == made
         np.testing.assert_array_equal(found.forward.ids, expected.forward.ids)
         np.testing.assert_array_equal(found.backward.ids, expected.backward.ids)
-    approximate._build(faiss, y, np.arange(4000), IndexPlan("IVF4,PQ8", 4, 1000, 1 << 20), 0, on_gpu=True)
+    build_index(faiss, y, np.arange(4000), IndexPlan("IVF4,PQ8", 4, 1000, 1 << 20), 0, on_gpu=True)
     assert OnGpus.made == ["IndexIVFPQ True"]
 
 

@@ -10,10 +10,10 @@ from pipelines.datasets.manifest import open_dataset
 from pipelines.graph import partition
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
-from pipelines.graph.partition import Found, KeyRows
+from pipelines.graph.partition import Found, KeySide
 from pipelines.planning import kernel_rates
 from pipelines.planning.counted_files import PROTOCOL, traffic
-from pipelines.planning.kernel_rates import CellSpread, measure_kernels
+from pipelines.planning.kernel_rates import CellSpread, measure_kernels, read_sample
 from pipelines.planning.partition_costs import PartitionCost, partition_cost
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.runners.runner import RunnerSettings
@@ -27,8 +27,8 @@ MEMORY = 24 << 20  # keys of an eighth of it: there are several
 def test_files_and_bytes_are_those_that_a_search_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     visits, keys = [0], [0]
 
-    def search(given: list[KeyRows], *others: Any, real: Any = partition.search_key) -> Found:
-        visits[0] += sum(len(part.rows) for part in given)
+    def search(given: list[KeySide], *others: Any, real: Any = partition.search_key) -> Found:
+        visits[0] += sum(len(side.vectors) for side in given)
         keys[0] += 1
         return cast(Found, real(given, *others))
 
@@ -91,11 +91,18 @@ def test_kernels_are_measured_on_the_sample(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(kernel_rates, "_CENTROIDS", (64, 512))
     draw = np.random.default_rng(0)
     sides = [
-        open_dataset(write_side(tmp_path / name, draw.standard_normal((600, DIM), np.float32), 2), "vectors")
+        open_dataset(
+            write_side(f"{PROTOCOL}://{tmp_path}/{name}", draw.standard_normal((600, DIM), np.float32), 2), "vectors"
+        )
         for name in ("src", "tgt")
     ]
-    found, dim = measure_kernels(sides, PlanSettings(encoder="e", copies=4))
-    assert dim == DIM
+    before = traffic()
+    sample = read_sample(sides)
+    read = traffic() - before
+    found = measure_kernels(sample, PlanSettings(encoder="e", copies=4))
+    assert sample.dim == DIM and found.read == sample.read
+    assert [np.linalg.norm(units, axis=1).round(5).tolist() for units in sample.units] == [[1.0] * 600] * 2
+    assert read.opens > 0 and (traffic() - before) == read, "vectors are read once"
     assert min(found.exact, found.cells, found.truth, found.read, found.ordered, found.assigned.of_centroid) > 0
     few, many = found.spreads
     assert few.cells < many.cells and 1 <= many.keys <= 4 and many.unevenness > 0.9

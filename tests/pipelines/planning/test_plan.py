@@ -15,6 +15,7 @@ from pipelines.planning.bill import planned_side, size
 from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
 from pipelines.planning.gpu_rates import CoreRates, GpuRates, assumed_rates, with_stated
+from pipelines.planning.index_rates import IndexRates
 from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
 from pipelines.planning.plan_settings import GpuSettings, PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
@@ -180,6 +181,23 @@ def test_an_approximate_graph_is_one_of_indexes() -> None:
     assert shares == pytest.approx([9e7 * 72 / 16e9, 9e7 * 1032 / 16e9])
 
 
+def test_without_a_gpu_an_approximate_graph_takes_the_pace_of_lists() -> None:
+    """A quarter of a million vectors of a side: 2,000 lists trained on 128,000, and half of them searched."""
+    lines, rows = 277_778, 250_000
+    taken = [
+        3600 * hours(predict((lines, lines), found, PlanSettings(encoder="e", search="approximate"), 1e15))["graph"]
+        for found in (
+            FOUND._replace(index_rates=IndexRates(products=1e8, listed=2e7)),
+            FOUND._replace(index_rates=IndexRates(products=1e8, listed=1e7)),
+            FOUND._replace(index_rates=IndexRates(1e8, 1e7), kernels=KERNELS._replace(truth=1.0)),
+        )
+    ]
+    products = 2 * 2000 * (10 * 128_000 + 2 * rows) / 1e8
+    assert taken[0] == pytest.approx(products + rows**2 / 2e7 + 2 * rows * 1e-5, rel=0.001)
+    assert taken[1] - taken[0] == pytest.approx(rows**2 / 2e7, rel=0.001)
+    assert taken[2] == taken[1], "true neighbours of a sample are found by bytes, those of an index by floats"
+
+
 @pytest.mark.parametrize(
     ("core", "sentences"),
     [(CoreRates(1e11, 1e9, 100.0), 100 * 0.6 * 81), (CoreRates(1e9, 1e10, 100.0), 100 * 0.6 * 32)],
@@ -226,12 +244,14 @@ def test_no_gpu_is_assumed_that_nobody_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_gpu_of_this_machine_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch sees the one that was named, or none was named."""
-    monkeypatch.setattr(rates, "visible_gpu", lambda: "Tesla T4")
+    asked: list[str] = []
+    monkeypatch.setattr(rates, "visible_gpu", lambda: asked.append("torch") or "Tesla T4")
     monkeypatch.setattr(rates, "_measured", lambda *given: GPU._replace(basis="measured here"))
     units = [np.eye(16, dtype=np.float32)] * 2
     for name, basis in (("auto", "measured here"), ("T4", "measured here"), ("L4", "assumed")):
         found = rates.gpu_rates(PlanSettings(encoder="e", gpu=GpuSettings(name=name)), [], units, 1000.0)
         assert found is not None and found.basis == basis
+    assert len(asked) == 3, "torch is asked once a plan"
 
 
 def test_the_table_and_the_json_have_gpu_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
