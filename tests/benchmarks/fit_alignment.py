@@ -1,4 +1,5 @@
 """Makes `mining/alignment_weights.json`: `python -m tests.benchmarks.fit_alignment [OUT]`, three minutes of one core.
+With `ENCODER=FOLDER` the weights of another encoder than the package's.
 
 Fitted on the development sets of Text+Berg and of `documents` and on stand-ins made of them; no test set is read. What
 is printed is not in sample: parts of the article are aligned by the weights of the others, and manuals are those of
@@ -8,6 +9,7 @@ the half that is not fitted.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -155,7 +157,7 @@ def fit_model(name: str, articles: Samples, manuals: Samples, held_out: Samples,
 
 
 def main() -> None:
-    encoder = Encoder.load(None, threads=1)
+    encoder = Encoder.load(os.environ.get("ENCODER"), threads=1)
     parts = list(article_parts())
     articles = {kind: samples_of(encoder, kind, parts) for kind in ARTICLE}
     for name, baseline in (("Vecalign's cost", vecalign), ("Bertalign's score", bertalign)):
