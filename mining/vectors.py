@@ -99,6 +99,18 @@ def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
     return Vectors(parts[0].name, ids, stored, inverse_norms, parts[0].metadata)
 
 
+def taken_vectors(parts: Sequence[tuple[Vectors, np.ndarray]]) -> Vectors:
+    """Some rows of each of several files as one, copied once; there is at least one file."""
+    first, ends = parts[0][0], np.cumsum([len(rows) for _, rows in parts])
+    stored = np.empty((ends[-1], first.dim), first.stored.dtype)
+    for (vectors, rows), end in zip(parts, ends.tolist(), strict=True):
+        # Rows exist: to "clip" them copies into place, to "raise" would copy twice.
+        np.take(vectors.stored, rows, axis=0, out=stored[end - len(rows) : end], mode="clip")
+    ids = np.concatenate([vectors.ids[rows] for vectors, rows in parts])
+    inverse_norms = np.concatenate([vectors.inverse_norms[rows] for vectors, rows in parts])
+    return Vectors(first.name, ids, stored, inverse_norms, first.metadata)
+
+
 def write_vectors(url: str, ids: np.ndarray, array: np.ndarray, metadata: dict[str, str] | None = None) -> None:
     """Write one Arrow IPC file: `id` uint64 and `vector` fixed_size_list, one record batch, so it maps as one array."""
     if array.dtype.name not in DTYPES or array.ndim != 2:

@@ -17,7 +17,7 @@ from mining.partition_kernels import absorb
 from mining.partitioned import CellRows, KnownScores, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
-from mining.vectors import Vectors
+from mining.vectors import Vectors, taken_vectors
 from pipelines.graph.graph_shards import DIRECTIONS, MergedShard, finished_shard, write_shard
 from pipelines.graph.partition_plan import Item, Partition, codebook_of, items, load_arrays, place, save_arrays
 from pipelines.graph.recall_sample import check_sample, choose_copies, draw_sample, find_truth, train
@@ -114,8 +114,44 @@ class Routing(NamedTuple):
     def rows_of(self, key: int) -> KeyRows:
         rows = self.by_key.inside(key)
         vectors = self.vectors.take(rows)
-        cells = np.where(self.keys[rows] == key, self.cells[rows], -1)
-        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, cells)
+        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, self.cells_in(key, rows))
+
+    def cells_in(self, key: int, rows: np.ndarray) -> np.ndarray:
+        return np.where(self.keys[rows] == key, self.cells[rows], -1)
+
+
+class KeySide(NamedTuple):
+    """The vectors of one side that meet in a key, shard after shard, and their cells there."""
+
+    parts: list[tuple[Item, np.ndarray]]  # the shards, and the row numbers in each
+    vectors: Vectors
+    cells: np.ndarray  # (rows, copies), negative for those of other keys
+
+
+def joined_sides(given: Sequence[KeyRows]) -> list[KeySide]:
+    """Of rows that were shuffled, in whatever order they come; a side without any is left out."""
+    sides = []
+    for side in DIRECTIONS:
+        parts = sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
+        if parts:
+            columns = zip(*((part.ids, part.stored, part.inverse_norms, part.cells) for part in parts), strict=True)
+            ids, stored, inverse_norms, cells = (np.concatenate(column) for column in columns)
+            vectors = Vectors("key", ids, stored, inverse_norms, {})
+            sides.append(KeySide([(part.item, part.rows) for part in parts], vectors, cells))
+    return sides
+
+
+def gathered_sides(key: int, routings: Sequence[Routing]) -> list[KeySide]:
+    """Of rows where they lie, each copied once; a side without any is left out."""
+    sides = []
+    for side in DIRECTIONS:
+        all_rows = ((routing, routing.by_key.inside(key)) for routing in routings if routing.item.side == side)
+        own = [(routing, rows) for routing, rows in all_rows if len(rows)]
+        if own:
+            cells = np.concatenate([routing.cells_in(key, rows) for routing, rows in own])
+            vectors = taken_vectors([(routing.vectors, rows) for routing, rows in own])
+            sides.append(KeySide([(routing.item, rows) for routing, rows in own], vectors, cells))
+    return sides
 
 
 class FoundNeighbours(NamedTuple):
@@ -131,29 +167,24 @@ class Found(NamedTuple):
 
 
 def search_key(
-    given: Sequence[KeyRows], partition: Partition, so_far: Mapping[Item, Neighbours] | None = None
+    sides: Sequence[KeySide], partition: Partition, so_far: Mapping[Item, Neighbours] | None = None
 ) -> Found:
-    """All vectors of a key against each other, in parts by shard; the order in which they come does not matter.
+    """All vectors of a key against each other; where one side has none, nothing is found.
 
     Where other keys were searched before, only what is as good as the neighbours `so_far`.
     """
-    sides = [
-        sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
-        for side in DIRECTIONS
-    ]
-    if not all(sides):
+    if len(sides) < len(DIRECTIONS):
         return Found([], 0)
+    source, target = sides
     with thread_pool(partition.threads) as pool:
-        source, target = (_joined(parts) for parts in sides)
-        source_cells, target_cells = (np.concatenate([part.cells for part in parts]) for parts in sides)
-        known = None if so_far is None else KnownScores(*(_known(parts, so_far) for parts in sides))
-        result = key_graph(source, target, source_cells, target_cells, partition.k, pool, known)
+        known = None if so_far is None else KnownScores(*(_known(side, so_far) for side in sides))
+        result = key_graph(source.vectors, target.vectors, source.cells, target.cells, partition.k, pool, known)
     found: list[tuple[Item, FoundNeighbours]] = []
-    for parts, near in zip(sides, result.graph, strict=True):
-        ends = np.cumsum([len(part.rows) for part in parts])
-        for part, end in zip(parts, ends.tolist(), strict=True):
-            own = slice(end - len(part.rows), end)
-            found.append((part.item, FoundNeighbours(part.rows, Neighbours(near.ids[own], near.scores[own]))))
+    for side, near in zip(sides, result.graph, strict=True):
+        ends = np.cumsum([len(rows) for _, rows in side.parts])
+        for (item, rows), end in zip(side.parts, ends.tolist(), strict=True):
+            own = slice(end - len(rows), end)
+            found.append((item, FoundNeighbours(rows, Neighbours(near.ids[own], near.scores[own]))))
     return Found(found, result.comparisons)
 
 
@@ -161,8 +192,7 @@ def searched(key: int, routings: Sequence[Routing], partition: Partition, so_far
     """`search_key` of rows that are at hand, or its file of an earlier run."""
     url = partition.work.scratch("found", f"{key:06d}.npz")
     if not exists(url):
-        given = [rows for routing in routings if len((rows := routing.rows_of(key)).rows)]
-        found = search_key(given, partition, so_far)
+        found = search_key(gathered_sides(key, routings), partition, so_far)
         arrays = {"comparisons": np.array(found.comparisons)}
         for item, part in found.parts:
             name = f"{item.side}-{item.shard.number}"
@@ -219,15 +249,9 @@ def assigned(partition: Partition, item: Item) -> np.ndarray:
     return load_arrays(partition.file("assigned", *place(item)))["cells"]
 
 
-def _known(parts: Sequence[KeyRows], so_far: Mapping[Item, Neighbours]) -> np.ndarray:
+def _known(side: KeySide, so_far: Mapping[Item, Neighbours]) -> np.ndarray:
     """The k-th score of each row."""
-    return np.concatenate([so_far[part.item].scores[part.rows, -1] for part in parts])
-
-
-def _joined(parts: Sequence[KeyRows]) -> Vectors:
-    columns = zip(*((part.ids, part.stored, part.inverse_norms) for part in parts), strict=True)
-    ids, stored, inverse_norms = (np.concatenate(column) for column in columns)
-    return Vectors("key", ids, stored, inverse_norms, {})
+    return np.concatenate([so_far[item].scores[rows, -1] for item, rows in side.parts])
 
 
 def require_memory(partition: Partition, copies: int) -> None:

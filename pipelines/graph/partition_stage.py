@@ -17,6 +17,7 @@ from pipelines.graph.partition import (
     KeyRows,
     Routing,
     assign,
+    joined_sides,
     make_keys,
     search_key,
     sum_counts,
@@ -109,7 +110,7 @@ def _route(item: Item, partition: Partition, ready: int) -> Iterator[RoutedRows]
 def _search(
     keyed: tuple[int, Iterable[KeyRows]], partition: Partition
 ) -> list[tuple[tuple[str, int], FoundNeighbours]]:
-    found = search_key(list(keyed[1]), partition)
+    found = search_key(joined_sides(list(keyed[1])), partition)
     Metrics.counter(NAMESPACE, "similarities").inc(found.comparisons)
     return [((item.side, item.shard.number), part) for item, part in found.parts]
 

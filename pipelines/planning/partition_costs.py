@@ -17,8 +17,9 @@ _KEPT_OPEN = 4  # vector files: of no more than these there is one pass
 _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
 _OPENS = 36  # manifests, codebook, the sampled rows of both sides
 _ARRAY = 350  # bytes of an array's name and header in a file of arrays
-# Times its vectors: by shard, joined, as codes with lists, and what the allocator keeps of the key before.
-_KEY_MEMORY = 3.0
+# Times its vectors: joined, as codes with lists, and what the allocator keeps of the key before.
+_KEY_MEMORY = 2.0
+_SHUFFLED_MEMORY = 1.0  # more, where they come by shard through the shuffle
 
 
 class PartitionCost(NamedTuple):
@@ -160,5 +161,6 @@ def _memory(size: _Sizes) -> float:
     """The samples twice while they are joined; later the lists of all rows, and a key."""
     centroids = 4 * size.dim * size.cells
     largest = size.key_bytes / row_bytes(size.dim, size.k, size.copies)  # rows, none of them twice
-    key = _KEY_MEMORY * 4 * size.dim * min(largest, size.rows)
+    times = _KEY_MEMORY if size.alone else _KEY_MEMORY + _SHUFFLED_MEMORY
+    key = times * 4 * size.dim * min(largest, size.rows)
     return max(2 * 4 * size.dim * size.trained, key + (size.lists if size.alone else 0.0)) + 2 * centroids

@@ -88,9 +88,11 @@ def measured(folder: Path, search: str) -> None:
 _search_key = partition.search_key
 
 
-def _counted_search(given: list[partition.KeyRows], *others: Any) -> partition.Found:
+def _counted_search(given: list[partition.KeySide], *others: Any) -> partition.Found:
     found = _search_key(given, *others)
-    Spool.spooled += sum(array.nbytes for rows in given for array in rows[1:])
+    for parts, vectors, cells in given:
+        arrays = *(rows for _, rows in parts), vectors.ids, vectors.stored, vectors.inverse_norms, cells
+        Spool.spooled += sum(array.nbytes for array in arrays)
     Spool.spooled += sum(part.rows.nbytes + sum(a.nbytes for a in part.found) for _, part in found.parts)
     return found
 

@@ -1,6 +1,7 @@
 """Vector files: what is written is what is mapped, and what would mine garbage is refused with its place."""
 
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import fsspec
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from mining.errors import InputError
-from mining.vectors import from_array, open_vectors, take_rows, write_vectors, zero_rows
+from mining.vectors import from_array, open_vectors, take_rows, taken_vectors, write_vectors, zero_rows
 
 ARRAY = np.random.default_rng(0).standard_normal((7, 5)).astype(np.float32)
 
@@ -178,3 +179,21 @@ def test_rows_of_a_map_are_a_part_of_it_or_another_map(tmp_path: Path, monkeypat
             np.testing.assert_array_equal(copied, stored[rows].astype(dtype))
             assert isinstance(copied, np.memmap) and copied.dtype == dtype, "what is large is not held in memory"
     assert take_rows(stored, np.empty(0, np.int64), "float32").shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_rows_of_several_files_are_copied_once(dtype: type) -> None:
+    draw = np.random.default_rng(0)
+    files = [from_array(draw.standard_normal((3000, 64)).astype(dtype)) for _ in range(3)]
+    given = [
+        (file, np.sort(draw.permutation(3000)[:count])) for file, count in zip(files, (2000, 1, 2500), strict=True)
+    ]
+    tracemalloc.start()
+    found = taken_vectors(given)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for name in ("ids", "stored", "inverse_norms"):
+        expected = np.concatenate([getattr(file.take(rows), name) for file, rows in given])
+        np.testing.assert_array_equal(getattr(found, name), expected)
+        assert getattr(found, name).dtype == expected.dtype
+    assert peak < 1.3 * (found.stored.nbytes + found.ids.nbytes + found.inverse_norms.nbytes)

@@ -220,6 +220,31 @@ def test_a_killed_search_goes_on_with_the_keys_it_has(
     assert len(searched) - 10 == keys
 
 
+def test_rows_where_they_lie_and_rows_that_were_shuffled_make_the_same_sides(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever order they come."""
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
+    gather, checked = partition.gathered_sides, []
+
+    def compared(key: int, routings: list[partition.Routing]) -> list[partition.KeySide]:
+        here = gather(key, routings)
+        parts = [rows for routing in routings[::-1] if len((rows := routing.rows_of(key)).rows)]
+        for ours, theirs in zip(here, partition.joined_sides(parts), strict=True):
+            for one, other in zip(ours.parts, theirs.parts, strict=True):
+                assert one[0] == other[0]
+                np.testing.assert_array_equal(one[1], other[1])
+            np.testing.assert_array_equal(ours.cells, theirs.cells)
+            for name in ("ids", "stored", "inverse_norms"):
+                np.testing.assert_array_equal(getattr(ours.vectors, name), getattr(theirs.vectors, name))
+        checked.append(key)
+        return here
+
+    monkeypatch.setattr(partition, "gathered_sides", compared)
+    build_graph(settings(tmp_path, sides, copies=2, shards=3))
+    assert len(checked) > 1
+
+
 @pytest.mark.parametrize("rows", [(0, 5), (5, 0), (1, 1), (3, 900)])
 def test_small_and_uneven_sides(rows: tuple[int, int], tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
@@ -311,8 +336,9 @@ def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 0 < max(sizes) < 1 << 17, "no key has more than it may"
 
 
-def bytes_of(rows: partition.KeyRows) -> int:
-    return sum(array.nbytes for array in rows[1:])
+def bytes_of(side: partition.KeySide) -> int:
+    vectors = side.vectors.ids, side.vectors.stored, side.vectors.inverse_norms
+    return sum(array.nbytes for array in (*(rows for _, rows in side.parts), *vectors, side.cells))
 
 
 @pytest.mark.slow

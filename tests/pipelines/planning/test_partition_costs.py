@@ -10,7 +10,7 @@ from pipelines.datasets.manifest import open_dataset
 from pipelines.graph import partition
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
-from pipelines.graph.partition import Found, KeyRows
+from pipelines.graph.partition import Found, KeySide
 from pipelines.planning import kernel_rates
 from pipelines.planning.counted_files import PROTOCOL, traffic
 from pipelines.planning.kernel_rates import CellSpread, measure_kernels, read_sample
@@ -27,8 +27,8 @@ MEMORY = 24 << 20  # keys of an eighth of it: there are several
 def test_files_and_bytes_are_those_that_a_search_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     visits, keys = [0], [0]
 
-    def search(given: list[KeyRows], *others: Any, real: Any = partition.search_key) -> Found:
-        visits[0] += sum(len(part.rows) for part in given)
+    def search(given: list[KeySide], *others: Any, real: Any = partition.search_key) -> Found:
+        visits[0] += sum(len(side.vectors) for side in given)
         keys[0] += 1
         return cast(Found, real(given, *others))
 
