@@ -118,9 +118,13 @@ def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
     renamed = _RENAMED.get(str(key), "")
     if renamed.partition(":")[0] in known:
         return f"the key {location} is called {renamed} now"
-    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
-    advice = f"; did you mean {near[0]}?" if near else ""
-    return f"unknown key {location}{advice}"
+    return f"unknown key {location}{did_you_mean(str(key), known)}"
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a sentence about a name that is not known: the nearest one that is."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _fields_at(models: list[type[BaseModel]], location: Sequence[int | str]) -> list[str]:

@@ -62,6 +62,9 @@ def command(
 
 
 class _Progress(RunStatus):
+    def checking(self, benchmark: str) -> None:
+        self.stage("all rows", f"checking {benchmark}")
+
     def preparing(self, row: str, groups: int) -> None:
         self.stage(row, f"preparing data, {groups:,} groups tokenized")
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from encoder.checkpoint import save_checkpoint
 from encoder.models import PretrainedSettings, build_model
-from encoder.settings import ComputeType, Settings, validate_settings
+from encoder.settings import ComputeType, Settings, did_you_mean, validate_settings
 from encoder.training.session import BEST, Trained, train
 from encoder.training.trainer import Observer
 from encoder.training.training_settings import TrainSettings
@@ -33,6 +33,7 @@ from pipelines.evaluation.finished_rows import (
     with_means,
     write_finished,
 )
+from pipelines.evaluation.score_names import require_scores
 from pipelines.evaluation.setting_choice import best_combination, changed, combinations
 from pipelines.evaluation.sources import load_source
 from pipelines.evaluation.suite import Entry
@@ -96,14 +97,21 @@ class CompareSettings(Settings):
         labels = [benchmark.label for benchmark in self.benchmarks]
         for column in self.columns:
             if column.benchmark not in labels:
-                raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}: {labels}")
+                near = did_you_mean(column.benchmark, labels)
+                raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}{near}")
         for number, mean in enumerate(self.means, len(self.columns)):
-            if unknown := set(mean.of) - set(self.titles[:number]):
-                raise ValueError(f"mean {mean.title}: there is no column {', '.join(sorted(unknown))} before it")
-        names, titles = {row.name for row in self.rows}, set(self.titles)
+            known = self.titles[:number]
+            for title in mean.of:
+                if title not in known:
+                    raise ValueError(
+                        f"mean {mean.title}: there is no column {title} before it{did_you_mean(title, known)}"
+                    )
+        names = [row.name for row in self.rows if not row.only_start]
         for claim in self.claims:
-            if unknown := {claim.row, claim.to} - names | {claim.column} - titles:
-                raise ValueError(f"claim {claim.claim!r}: there is no row or column {', '.join(sorted(unknown))}")
+            asked = (claim.row, "row", names), (claim.to, "row", names), (claim.column, "column", self.titles)
+            for name, kind, known in asked:
+                if name not in known:
+                    raise ValueError(f"claim {claim.claim!r}: there is no {kind} {name}{did_you_mean(name, known)}")
         return self
 
 
@@ -120,6 +128,7 @@ class TrainingPlan(NamedTuple):
 class ComparisonWatcher(Protocol):
     """Where progress goes."""
 
+    def checking(self, benchmark: str) -> None: ...
     def preparing(self, row: str, groups: int) -> None: ...
     def training(self, row: str, folder: Path) -> Observer: ...
     def evaluating(self, row: str, benchmark: str) -> None: ...
@@ -167,9 +176,23 @@ def compare(settings: CompareSettings, out: Path, watch: ComparisonWatcher, only
     for benchmark in settings.benchmarks:
         if not (Path(settings.data) / benchmark.data).is_dir():
             raise InputError(f"{benchmark.label}: there is no folder {Path(settings.data) / benchmark.data}")
+    _check_scores(settings, plans, watch, only)
     with held_folder(str(out)):
         found = _run_plans(settings, plans, watch, only)
     return [with_means(done, settings.means) for done in found if not _row(settings, done.name).only_start]
+
+
+def _check_scores(
+    settings: CompareSettings, plans: Sequence[TrainingPlan], watch: ComparisonWatcher, only: Sequence[str]
+) -> None:
+    """That benchmarks have the scores of their columns; a row that is finished has shown it."""
+    finished = [read_finished(plan.folder, plan.identity) for plan in plans]
+    waiting = [plan for plan, done in zip(plans, finished, strict=True) if done is None]
+    if any(done.figures for done in finished if done) or not any(not only or plan.row.name in only for plan in waiting):
+        return
+    for benchmark in settings.benchmarks:
+        watch.checking(benchmark.label)
+        require_scores(settings.columns, benchmark, Path(settings.data))
 
 
 def _run_plans(

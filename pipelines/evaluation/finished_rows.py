@@ -28,11 +28,20 @@ class Column(Settings):
     benchmark: str = Field(description="Label of one of the benchmarks.")
     score: str = Field(description="Name of one of its scores: dataset and metric.")
 
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Names of all that it is made of."""
+        return (self.score,)
+
 
 class ComparedColumn(Column):
     """The same, or the difference of two figures of one benchmark."""
 
     minus: str | None = Field(None, description="Another of its scores, which is taken off.")
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        return (self.score,) if self.minus is None else (self.score, self.minus)
 
 
 class MeanColumn(Settings):
@@ -91,11 +100,10 @@ def column_scores(
     for column in columns:
         if column.benchmark != benchmark:
             continue
-        names = [column.score, *([column.minus] if column.minus else [])]
-        for name in names:
+        for name in column.scores:
             if name not in by_name:
                 raise InputError(no_such_score(column, name, list(by_name)))
-        parts = [_figure(by_name[name]) for name in names]
+        parts = [_figure(by_name[name]) for name in column.scores]
         found[column.title] = parts[0] if len(parts) == 1 else _difference(*parts)
     return found
 

@@ -9,12 +9,10 @@ from mining.errors import InputError
 from mining.language_id import is_known
 from mining.paths import expand
 from pipelines.datasets.manifest import Counters
-from pipelines.evaluation.benchmark import Benchmark, evaluate
-from pipelines.evaluation.bucc import PROMISED, Bucc
-from pipelines.evaluation.sources import EncoderNeeded, RandomVectors
+from pipelines.evaluation.score_names import require_scores
 from pipelines.loop.loop_settings import LoopSettings, learns_from_triples, training_settings
 from pipelines.loop.round_mining import text_settings
-from pipelines.loop.round_scores import Scores, column_scores, with_probes
+from pipelines.loop.round_scores import with_probes
 from pipelines.prepare.parts import clean
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import cut_file, read_block
@@ -63,20 +61,7 @@ def _cleaned(request: PrepareSettings, files: list[str]) -> Iterator[Counters]:
 
 
 def check_benchmarks(settings: LoopSettings, probes: Path, report: Report) -> None:
-    """Run them on noise: it shows what is wrong with their files, and the names of their scores."""
-    scores: Scores = {}
+    """Their files, and the names of their scores."""
     for benchmark in settings.benchmarks:
         report(f"check {benchmark.label}")
-        try:
-            result = evaluate(with_probes(benchmark, probes), RandomVectors(), Path(settings.data))
-        except EncoderNeeded:
-            continue  # its names are not known yet
-        scores[benchmark.label] = {score.name: score.value for score in result.outcome.scores}
-    by_label = {benchmark.label: benchmark for benchmark in settings.benchmarks if benchmark.label in scores}
-    known = [column for column in settings.columns if column.benchmark in by_label]
-    column_scores([column for column in known if not _by_vectors(column.score, by_label[column.benchmark])], scores)
-
-
-def _by_vectors(score: str, benchmark: Benchmark) -> bool:
-    """It depends on the vectors whether there is this score: noise reaches no precision."""
-    return isinstance(benchmark, Bucc) and score.endswith(PROMISED.format(benchmark.precision))
+        require_scores(settings.columns, with_probes(benchmark, probes), Path(settings.data))

@@ -11,6 +11,7 @@ from encoder import Encoder
 from encoder.settings import load_settings
 from encoder.training.training_settings import TrainSettings
 from mining.errors import InputError
+from pipelines.evaluation import comparison
 from pipelines.evaluation.benchmark import Score
 from pipelines.evaluation.claims import Claim, judge
 from pipelines.evaluation.comparison import CompareSettings, row_settings, slug
@@ -52,8 +53,14 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_rows_are_trained_evaluated_and_not_done_twice(
-    config: Path, tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+    config: Path,
+    tmp_path: Path,
+    twinlode: RunTwinlode,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(comparison, "require_scores", lambda columns, benchmark, root: checked.append(benchmark.label))
     out = tmp_path / "out"
     assert twinlode("compare", config, "--out", out, "--row", "mSimCSE") == 0
     assert "1 of 2 rows" in (out / "compare.md").read_text()
@@ -69,13 +76,22 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
     captured = capsys.readouterr()
     assert "Tatoeba" in captured.out
     assert "mSimCSE, seed 0: finished before" in captured.err
+    assert checked == ["tatoeba"], "once: a finished row has shown that there are the scores"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--row", "XYZ"), "there is no row 'XYZ'; rows are EMS, mSimCSE"),
-        (("--set", "columns.0.benchmark=sts"), "no benchmark is called sts"),
+        (("--set", "columns.0.benchmark=sts"), "no benchmark is called sts; did you mean tatoeba?"),
+        (("--set", "columns.0.score=deu P@10"), "tatoeba has no score 'deu P@10'; the nearest of its 6 are 'deu P@1'"),
+        (("--set", "columns.0.minus=eng-deu P1"), "tatoeba has no score 'eng-deu P1'; the nearest of its 6 are"),
+        (
+            ("--set", "claims=[{claim: c, paper: p, row: EMT, to: mSimCSE, column: Tatoeba}]"),
+            "there is no row EMT; did",
+        ),
+        (("--set", "claims=[{claim: c, paper: p, row: EMS, to: SimCSE, column: Tatoeba}]"), "did you mean mSimCSE?"),
+        (("--set", "claims=[{claim: c, paper: p, row: EMS, to: mSimCSE, column: EMS}]"), "there is no column EMS; did"),
         (("--set", "means=[{title: M, of: [Tatoeba, STS]}]"), "mean M: there is no column STS before it"),
         (("--set", "rows.1.name=ems"), "two rows would share the folder ems"),
         (("--set", "benchmarks.0.data=nowhere"), "there is no folder"),
