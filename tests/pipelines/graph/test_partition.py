@@ -1,5 +1,6 @@
 """The partitioned graph of datasets: the same for any number of shards, in one process and on Beam, with its recall."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +244,14 @@ def test_rows_where_they_lie_and_rows_that_were_shuffled_make_the_same_sides(
     monkeypatch.setattr(partition, "gathered_sides", compared)
     build_graph(settings(tmp_path, sides, copies=2, shards=3))
     assert len(checked) > 1
+
+
+def test_it_needs_no_faiss(
+    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is an extra of the package, for `approximate`."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    assert same(neighbours(build_graph(settings(tmp_path, sides, copies=2))), neighbours(graph))
 
 
 @pytest.mark.parametrize("rows", [(0, 5), (5, 0), (1, 1), (3, 900)])
