@@ -16,7 +16,8 @@ _PASSES = 5  # over the vectors: sample, true neighbours, cells, keys, shards of
 _KEPT_OPEN = 4  # vector files: of no more than these there is one pass
 _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
 _OPENS = 36  # manifests, codebook, the sampled rows of both sides
-_ARRAY = 350  # bytes of an array's name and header in a file of arrays
+_KEY_FILE = 1800  # bytes of a key's file beside its neighbours: names and headers of five arrays
+_PART = 12  # for each shard that it has rows of
 # Times its vectors: joined, as codes with lists, and what the allocator keeps of the key before.
 _KEY_MEMORY = 2.0
 _SHUFFLED_MEMORY = 1.0  # more, where they come by shard through the shuffle
@@ -151,7 +152,8 @@ def _read(size: _Sizes) -> float:
 
 
 def _written(size: _Sizes) -> float:
-    found = size.visits * _found_bytes(size) + 3 * _ARRAY * size.keys * size.shards if size.alone else 0.0
+    of_keys = size.visits * _found_bytes(size) + size.keys * (_KEY_FILE + _PART * size.shards)
+    found = of_keys if size.alone else 0.0
     checked = 2 * SAMPLE * (4 * size.dim + 16 + 12 * size.k)
     codebook = 4 * (size.dim + 1) * size.cells
     return _sample_bytes(size) + checked + codebook + _truth_bytes(size) + 4 * size.copies * size.rows + found
