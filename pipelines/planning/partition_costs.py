@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count, compared
+from mining.codebook import ALL_CELLS, ITERATIONS, cell_count, compared
 from mining.partitioned import KEY_BYTES
-from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
@@ -77,12 +77,17 @@ def one_process_bytes(k: int, copies: int) -> int:
     return 12 * k + 16 * copies + 24
 
 
+def trained_rows(sides: tuple[float, float], dim: int, settings: PlanSettings) -> int:
+    """Vectors that the codebook is trained on."""
+    return MemoryBounds.of((int(sides[0]), int(sides[1])), dim, settings.memory).training_rows
+
+
 def partition_cost(
     sides: tuple[float, float], shards: float, dim: int, kernels: Kernels, settings: PlanSettings
 ) -> PartitionCost:
     """Without the shards of the graph themselves, whose bytes are those of an exact one."""
-    cells = cell_count(int(sides[0]), int(sides[1]))
-    trained = min(SAMPLE_A_CELL * cells, MOST_SAMPLE, settings.memory / 4 / (4 * dim), sum(sides))
+    trained = trained_rows(sides, dim, settings)
+    cells = min(cell_count(int(sides[0]), int(sides[1])), trained)  # each begins as another vector of the sample
     visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
     size = _Sizes(sides, shards, dim, settings.k, settings.copies, settings.memory, cells, trained, visits)
     return PartitionCost(

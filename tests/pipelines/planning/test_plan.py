@@ -72,7 +72,7 @@ def test_stages_grow_as_they_should() -> None:
     assert small["graph"] == pytest.approx((0.9e6**2 / 1e8 + 1.8e6 * 1e-5) / 3600, rel=0.001)
     further = 1.8e6 - 128_000 * 0.9
     assert small["mine"] == pytest.approx((15 + further * 12 / 108_000) / 3600, rel=0.001), "a shard, and further rows"
-    linear = hours(plan(10**9))["graph"] / hours(plan(10**8))["graph"]
+    linear = hours(plan(10**8))["graph"] / hours(plan(10**7))["graph"]
     assert 5 < linear < 12, "a partitioned search grows as its rows, and its training is bounded"
     assert plan(10**5).search == "exact" and plan(10**7).search == "partitioned"
 
@@ -117,7 +117,8 @@ def test_shards_and_rows_are_told_apart() -> None:
         (10**5, {}, "sentences that are scored again"),
         (3 * 10**6, {"search": "exact"}, "comparisons of an exact search"),
         (10**8, {}, "memory of a search in one process"),
-        (10**9, {"memory": "1TB"}, "sentences that are scored again"),
+        (10**8, {"memory": "1TB"}, "sentences that are scored again"),
+        (10**9, {"memory": "1TB"}, "vectors that the codebook's cells begin with"),
     ],
 )
 def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
