@@ -22,6 +22,7 @@ _SHORT = {P_AT_1: "P@1", STS_DEV: "STS dev"}  # in the progress bar
 class Quiet:
     """An observer that says nothing: other processes, and tests."""
 
+    def noted(self, message: str) -> None: ...
     def resumed(self, position: Position) -> None: ...
     def stepped(self, report: StepReport) -> None: ...
     def evaluated(self, position: Position, name: str, value: float, best: float) -> None: ...
@@ -99,6 +100,9 @@ class RunLog(Quiet):
         self._write(position, {name: value, "best": best})
         self._since = time.monotonic()  # an evaluation is not training speed
         self._pairs = self._tokens = 0
+
+    def noted(self, message: str) -> None:
+        self._bar.console.print(f"note: {message}", highlight=False, soft_wrap=True)
 
     def warned(self, message: str) -> None:
         if message not in self._warnings:

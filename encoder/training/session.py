@@ -46,8 +46,10 @@ from mining.errors import InputError
 from mining.files import restore_folder
 from mining.locks import held_folder
 
-# A run may be resumed with other values of these.
-_FREE_TO_CHANGE = ("limits", "evaluation.pairs", "evaluation.every", "evaluation.patience", "save_every", "data.cache")
+# A run may be resumed with other values of these. Not with other held-out pairs: it may have been trained on them, and
+# its best figure is of those before; nor with another clock, of which it has counted minutes.
+_FREE_TO_CHANGE = ("evaluation.every", "evaluation.patience", "save_every", "data.cache")
+_LIMITS = ("limits.steps", "limits.epochs", "limits.examples", "limits.minutes")
 
 
 class Prepared(NamedTuple):
@@ -100,16 +102,28 @@ def train(
     strict: bool = False,
     report: Report = lambda groups: None,
     measure: Measure | None = None,
+    fixed_limits: bool = False,
 ) -> Trained:
     """Train into `out`: `best/` is the checkpoint, `training.safetensors` what a resumed run needs, `data/` the tokens.
 
     `observer` is called with that folder when data is ready and training begins. `measure` is the score of
-    `evaluation.task`, as `pipelines.evaluation.dev_score` makes it: encoders know of no benchmark.
+    `evaluation.task`, as `pipelines.evaluation.dev_score` makes it: encoders know of no benchmark. A run found in `out`
+    is continued, also with other limits unless these are `fixed_limits`.
     """
     if settings.evaluation.task is not None and measure is None:
         raise InputError("evaluation.task: only twinlode train, compare and loop measure it, not encoder.train alone")
     with distributed.process_group() as device, _alone(out):
-        return _run(settings, out, observer, device, exclude=exclude, strict=strict, report=report, measure=measure)
+        return _run(
+            settings,
+            out,
+            observer,
+            device,
+            exclude=exclude,
+            strict=strict,
+            report=report,
+            measure=measure,
+            free=_FREE_TO_CHANGE if fixed_limits else _FREE_TO_CHANGE + _LIMITS,
+        )
 
 
 def _run(
@@ -122,6 +136,7 @@ def _run(
     strict: bool,
     report: Report,
     measure: Measure | None,
+    free: tuple[str, ...],
 ) -> Trained:
     """One encoder, trained from where it stands to its end."""
     out.mkdir(parents=True, exist_ok=True)
@@ -130,8 +145,7 @@ def _run(
     start = read_start(settings)
     if start is not None:
         settings = with_settings_of(start, settings)
-    if saved is not None:
-        _refuse_other_settings(saved["settings"], settings, out)
+    changed = _free_changes(saved["settings"], settings, out, free) if saved is not None else []
     if distributed.rank() == 0:
         restore_folder(out / BEST)
     torch.manual_seed(settings.random_seed)
@@ -149,8 +163,11 @@ def _run(
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))
     validation = _validation(settings, model, data, held_out, device, measure)
     job = _job(settings, out, model, objectives, data, held_out, taught, validation, device)
+    watch = observer(out)
+    if saved is not None and changed:
+        watch.noted(_goes_on(saved["position"][0], changed))
     with freed_memory_kept():
-        result = Trainer(job, observer(out)).run()
+        result = Trainer(job, watch).run()
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)
     examples = sum(task.sampler.total for task in job.tasks)
@@ -251,17 +268,42 @@ def _objectives(settings: TrainSettings, model: nn.Module, data: Prepared) -> li
     return build_objectives(settings.objective, facts)
 
 
-def _refuse_other_settings(saved: dict[str, Any], settings: TrainSettings, out: Path) -> None:
+class ChangedSetting(NamedTuple):
+    """What a resumed run has otherwise than before."""
+
+    key: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.key} ({_given(self.before)}, now {_given(self.now)})"
+
+
+def _given(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _goes_on(step: int, changed: Sequence[ChangedSetting]) -> str:
+    said = f"goes on from step {step:,} with another {', '.join(map(str, changed))}"
+    if any(change.key in _LIMITS for change in changed):
+        return f"{said}; from here the learning rate falls by the plan of a run of this length"
+    return said
+
+
+def _free_changes(
+    saved: dict[str, Any], settings: TrainSettings, out: Path, free: tuple[str, ...]
+) -> list[ChangedSetting]:
+    """What has changed and may; anything else is refused."""
     known = validate_settings(TrainSettings, saved, str(out / STATE_FILE))  # with defaults for what is new since then
     before, now = flatten(known.model_dump(mode="json")), flatten(settings.model_dump(mode="json"))
-    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    changed = [key for key in changed if not key.startswith(_FREE_TO_CHANGE)]
-    if changed:
+    keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    changed = [ChangedSetting(key, before.get(key), now.get(key)) for key in keys]
+    refused = next((change for change in changed if change.key not in free), None)
+    if refused is not None:
         raise InputError(
-            f"{out} holds a run with another {changed[0]} ({before.get(changed[0])}, now {now.get(changed[0])}); "
-            "train into another folder, or delete this one",
-            code="T04",
+            f"{out} holds a run with another {refused}; train into another folder, or delete this one", code="T04"
         )
+    return changed
 
 
 def _refuse_other_data(name: str | None, store: Store, out: Path) -> None:

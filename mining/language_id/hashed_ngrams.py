@@ -18,7 +18,7 @@ MAX_FEATURES = MAX_CHARACTERS * (_LONGEST + 3)  # those of all words fit
 MAX_WORDS = MAX_CHARACTERS // 2 + 1
 
 _SIGNS_OF_CODE = tuple(map(ord, "#$&*+/<=>@\\^_`{|}~"))
-_BREAK, _UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
+_BREAK, UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
 # First and last code points of the scripts that there was text in, Latin and ideographs aside.
 _SCRIPTS = (
     (0x0370, 0x052F),  # Greek, Cyrillic
@@ -63,7 +63,7 @@ def letter_kinds() -> NDArray[np.uint8]:
     """The kind of every code point; marks count as letters, since Indic vowels are marks."""
     kinds = np.zeros(0x110000, np.uint8)
     letters = np.array([unicodedata.category(chr(point))[0] in "LM" for point in range(0x10000)])
-    kinds[:0x10000][letters] = _UNKNOWN
+    kinds[:0x10000][letters] = UNKNOWN
     for first, last in _SCRIPTS:
         kinds[first : last + 1][letters[first : last + 1]] = _LETTER
     for first, last in ((0x0000, 0x036F), (0x1AB0, 0x1AFF), (0x1D00, 0x1EFF), (0x2C60, 0x2C7F), (0xFB00, 0xFB06)):
@@ -105,7 +105,7 @@ def find_words(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
     for i in range(begin, end):
         counts[kinds[points[i]]] += 1
     latin, others = counts[_LATIN], counts[_LETTER] + _IDEOGRAPH_LETTERS * counts[_IDEOGRAPH]
-    if counts[_UNKNOWN] > latin + others:
+    if counts[UNKNOWN] > latin + others:
         return -1
     least = _LETTER if _LATIN_FOR_ANOTHER * others > latin else _LATIN
     count = 0

@@ -287,6 +287,7 @@ def _train(
             exclude=exclude,
             measure=measure_of(plan.variants[number].evaluation),
             report=lambda groups: watch.preparing(name, groups),
+            fixed_limits=True,  # one that is made longer is not as one that was to be so long
         )
         return done[number].result.best or 0.0
 

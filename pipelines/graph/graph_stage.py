@@ -117,15 +117,13 @@ def graph_request(settings: GraphSettings) -> Request:
     inputs = [dataset.as_input(role, settings.out) for role, dataset in given.items()]
     search = with_search(settings).search
     configuration: dict[str, JsonValue] = {"k": settings.k, "search": search}
-    if search == "exact":
-        return Request(kind="graph", configuration=configuration, inputs=inputs, versions={"graph": VERSION})
+    versions = {"graph": VERSION}
     if search == "partitioned":
         configuration |= {"copies": settings.copies, **_what_decides(settings, source, target)}
-    else:
-        configuration |= {"memory": int(settings.memory)}  # it chooses the index
-    versions = {"graph": VERSION, "faiss": import_faiss().__version__}
-    if search == "partitioned":
         versions |= {"partition": PARTITION_VERSION}
+    elif search == "approximate":
+        configuration |= {"memory": int(settings.memory)}  # it chooses the index
+        versions |= {"faiss": import_faiss().__version__}
     return Request(kind="graph", configuration=configuration, inputs=inputs, versions=versions)
 
 

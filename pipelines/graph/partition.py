@@ -135,8 +135,9 @@ def joined_sides(given: Sequence[KeyRows]) -> list[KeySide]:
         parts = sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
         if parts:
             columns = zip(*((part.ids, part.stored, part.inverse_norms, part.cells) for part in parts), strict=True)
-            *vectors, cells = (np.concatenate(column) for column in columns)
-            sides.append(KeySide([(part.item, part.rows) for part in parts], Vectors("key", *vectors, {}), cells))
+            ids, stored, inverse_norms, cells = (np.concatenate(column) for column in columns)
+            vectors = Vectors("key", ids, stored, inverse_norms, {})
+            sides.append(KeySide([(part.item, part.rows) for part in parts], vectors, cells))
     return sides
 
 
@@ -192,19 +193,33 @@ def searched(key: int, routings: Sequence[Routing], partition: Partition, so_far
     url = partition.work.scratch("found", f"{key:06d}.npz")
     if not exists(url):
         found = search_key(gathered_sides(key, routings), partition, so_far)
-        arrays = {"comparisons": np.array(found.comparisons)}
-        for item, part in found.parts:
-            name = f"{item.side}-{item.shard.number}"
-            arrays |= {f"{name} rows": part.rows, f"{name} ids": part.found.ids, f"{name} scores": part.found.scores}
-        save_arrays(url, **arrays)
+        _save_found(url, found, partition.k)
         return found
-    saved = load_arrays(url)
-    parts = []
-    for routing in routings:
-        name = f"{routing.item.side}-{routing.item.shard.number}"
-        if f"{name} rows" in saved:
-            found_ = Neighbours(saved[f"{name} ids"], saved[f"{name} scores"])
-            parts.append((routing.item, FoundNeighbours(saved[f"{name} rows"], found_)))
+    return _load_found(url, [routing.item for routing in routings])
+
+
+def _save_found(url: str, found: Found, k: int) -> None:
+    """All shards behind each other: an array of its own takes 350 bytes, times all keys and shards."""
+    about = [(DIRECTIONS.index(item.side), item.shard.number, len(part.rows)) for item, part in found.parts]
+    nothing = Neighbours.none(0, k)
+    save_arrays(
+        url,
+        comparisons=np.array(found.comparisons),
+        parts=np.array(about, np.int32).reshape(-1, 3),
+        rows=np.concatenate([np.empty(0, np.int32), *(part.rows for _, part in found.parts)]),
+        ids=np.concatenate([nothing.ids, *(part.found.ids for _, part in found.parts)]),
+        scores=np.concatenate([nothing.scores, *(part.found.scores for _, part in found.parts)]),
+    )
+
+
+def _load_found(url: str, every: Sequence[Item]) -> Found:
+    saved, by_place = load_arrays(url), {place(item): item for item in every}
+    parts, first = [], 0
+    for side, number, count in saved["parts"].tolist():
+        own = slice(first, first + count)
+        near = Neighbours(saved["ids"][own], saved["scores"][own])
+        parts.append((by_place[DIRECTIONS[side], number], FoundNeighbours(saved["rows"][own], near)))
+        first += count
     return Found(parts, int(saved["comparisons"]))
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mining.errors import InputError
 from mining.files import atomic_text
-from mining.language_id import require_language
+from mining.language_id import detect
 from mining.paths import exists, expand
 from pipelines.datasets.manifest import MANIFEST, join, open_dataset
 from pipelines.datasets.sentences import read_shard
@@ -24,7 +24,10 @@ from pipelines.runners.console_table import show_table
 
 
 class PlannedSide(NamedTuple):
-    """The lines of one side: how many, and some of them; no language where these are made up."""
+    """The lines of one side: how many, and some of them; no language where none is detected in a mine, either.
+
+    They are made up, or in a language that the detector does not know, which a mine is told to assume.
+    """
 
     lines: int
     sample: list[str]
@@ -68,15 +71,16 @@ def planned_side(given: str, sample: int, seed: int) -> PlannedSide:
             texts += read_shard(dataset.shard_url(shard), ["text"])["text"][: sample - len(texts)].to_pylist()
             if len(texts) >= sample:
                 break
-        return PlannedSide(dataset.rows, texts, _language(texts, given))
+        return PlannedSide(dataset.rows, texts, _language(texts))
     lines, texts = sampled_lines(expand([given]), sample)
     if not texts:
         raise InputError(f"{given}: there is no text in it")
-    return PlannedSide(lines, texts, _language(texts, given))
+    return PlannedSide(lines, texts, _language(texts))
 
 
-def _language(texts: list[str], name: str) -> str:
-    return require_language(texts[:500], name)
+def _language(texts: list[str]) -> str | None:
+    found = detect(texts[:500])
+    return found.language if found.sure else None
 
 
 def show_bill(bill: Bill, settings: PlanSettings) -> None:

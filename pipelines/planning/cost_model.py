@@ -14,16 +14,15 @@ from typing import NamedTuple
 
 from mining.approximate import EXACT_LIMIT, plan_index
 from mining.cell import SLACK
-from mining.codebook import SAMPLE_A_CELL, cell_count
+from mining.codebook import cell_count
 from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
-from pipelines.graph.partition_plan import MOST_SAMPLE
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.rescored_graph import MOST_ROWS
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.index_rates import IndexComparisons, index_comparisons
-from pipelines.planning.partition_costs import one_process_bytes, partition_cost
+from pipelines.planning.partition_costs import one_process_bytes, partition_cost, trained_rows
 from pipelines.planning.plan_settings import PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
 from pipelines.prepare.duplicates import BYTES_PER_ROW
@@ -319,8 +318,9 @@ def _limits(
         limits.append(
             Limit("memory of a search in one process", one, settings.memory, "raise --memory, or use a cluster")
         )
-        sample = 4 * found.dim * min(SAMPLE_A_CELL * cell_count(int(sides[0]), int(sides[1])), MOST_SAMPLE)
-        limits.append(Limit("memory for the codebook's sample", sample, settings.memory, "raise --memory or reuse one"))
+        cells, trained = cell_count(int(sides[0]), int(sides[1])), trained_rows(sides, found.dim, settings)
+        advice = "raise --memory, or mine the corpora in parts: fewer cells are larger ones"
+        limits.append(Limit("vectors that the codebook's cells begin with", cells, trained, advice))
     limits.append(Limit("sentences that are scored again", rows, MOST_ROWS, "larger graphs keep their margins"))
     matching = _memory("mine", rows, found.dim, settings)
     limits.append(Limit("memory of matching", matching, settings.memory, "raise --memory"))

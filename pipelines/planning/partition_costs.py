@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mining.codebook import ALL_CELLS, ITERATIONS, SAMPLE_A_CELL, cell_count, compared
+from mining.codebook import ALL_CELLS, ITERATIONS, cell_count, compared
 from mining.partitioned import KEY_BYTES
-from pipelines.graph.partition_plan import MOST_SAMPLE
+from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
@@ -16,7 +16,8 @@ _PASSES = 5  # over the vectors: sample, true neighbours, cells, keys, shards of
 _KEPT_OPEN = 4  # vector files: of no more than these there is one pass
 _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
 _OPENS = 36  # manifests, codebook, the sampled rows of both sides
-_ARRAY = 350  # bytes of an array's name and header in a file of arrays
+_KEY_FILE = 1800  # bytes of a key's file beside its neighbours: names and headers of five arrays
+_PART = 12  # for each shard that it has rows of
 # Times its vectors: joined, as codes with lists, and what the allocator keeps of the key before.
 _KEY_MEMORY = 2.0
 _SHUFFLED_MEMORY = 1.0  # more, where they come by shard through the shuffle
@@ -76,12 +77,17 @@ def one_process_bytes(k: int, copies: int) -> int:
     return 12 * k + 16 * copies + 24
 
 
+def trained_rows(sides: tuple[float, float], dim: int, settings: PlanSettings) -> int:
+    """Vectors that the codebook is trained on."""
+    return MemoryBounds.of((int(sides[0]), int(sides[1])), dim, settings.memory).training_rows
+
+
 def partition_cost(
     sides: tuple[float, float], shards: float, dim: int, kernels: Kernels, settings: PlanSettings
 ) -> PartitionCost:
     """Without the shards of the graph themselves, whose bytes are those of an exact one."""
-    cells = cell_count(int(sides[0]), int(sides[1]))
-    trained = min(SAMPLE_A_CELL * cells, MOST_SAMPLE, settings.memory / 4 / (4 * dim), sum(sides))
+    trained = trained_rows(sides, dim, settings)
+    cells = min(cell_count(int(sides[0]), int(sides[1])), trained)  # each begins as another vector of the sample
     visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
     size = _Sizes(sides, shards, dim, settings.k, settings.copies, settings.memory, cells, trained, visits)
     return PartitionCost(
@@ -151,7 +157,8 @@ def _read(size: _Sizes) -> float:
 
 
 def _written(size: _Sizes) -> float:
-    found = size.visits * _found_bytes(size) + 3 * _ARRAY * size.keys * size.shards if size.alone else 0.0
+    of_keys = size.visits * _found_bytes(size) + size.keys * (_KEY_FILE + _PART * size.shards)
+    found = of_keys if size.alone else 0.0
     checked = 2 * SAMPLE * (4 * size.dim + 16 + 12 * size.k)
     codebook = 4 * (size.dim + 1) * size.cells
     return _sample_bytes(size) + checked + codebook + _truth_bytes(size) + 4 * size.copies * size.rows + found

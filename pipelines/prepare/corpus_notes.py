@@ -49,7 +49,8 @@ def language_notes(inputs: Sequence[str], read: ReadSettings, counters: Counters
         return []
     found = detect(sample_sentences(inputs, read))
     is_other = found.language != read.lang and found.shares.get(found.language, 0) > 0.5
-    looks = f"; most look like {found.language}" if is_other else ""
+    letters = f"; most are in {found.script} letters" if found.script else ""
+    looks = f"; most look like {found.language}" if is_other else letters
     files = ", ".join(inputs[:3])
     return [f"{foreign:,} of {counters.rows_in:,} sentences of {files} are not {read.lang}{looks}: check {option}"]
 

@@ -4,13 +4,14 @@ import errno
 import json
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from encoder.checkpoint import load_checkpoint
 from encoder.models import BagSettings
-from encoder.training.observation import RunLog, unobserved
+from encoder.training.observation import Quiet, RunLog, unobserved
 from encoder.training.schedule import Position
 from encoder.training.session import train
 from encoder.training.state import STATE_FILE, read_facts
@@ -35,6 +36,53 @@ def test_other_data_is_refused(corpus: Path, tmp_path: Path) -> None:
         lines.write("one more\tnoch eine\n")
     with pytest.raises(InputError, match="on other data"):
         train(longer, out, unobserved, exclude=(str(secret),))
+
+
+class Noting(Quiet):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def noted(self, message: str) -> None:
+        self.notes.append(message)
+
+
+def test_a_run_that_is_made_longer_says_so(corpus: Path, tmp_path: Path) -> None:
+    out, watch = tmp_path / "run", Noting()
+
+    def go_on(**changes: Any) -> int:
+        return train(make_settings(corpus, **changes), out, lambda folder: watch).result.position.step
+
+    assert go_on(limits={"steps": 2}) == 2 and go_on(limits={"steps": 2}) == 2
+    assert watch.notes == [], "nothing has changed"
+    assert go_on(limits={"steps": 3, "minutes": 5}, save_every=7) == 3
+    assert watch.notes == [
+        "goes on from step 2 with another limits.minutes (none, now 5.0), limits.steps (2, now 3), save_every (1000, "
+        "now 7); from here the learning rate falls by the plan of a run of this length"
+    ]
+    assert go_on(limits={"steps": 3, "minutes": 5}) == 3
+    assert watch.notes[1:] == ["goes on from step 3 with another save_every (7, now 1000)"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"evaluation": {"pairs": 1}}, r"another evaluation\.pairs"),
+        ({"limits": {"steps": 2, "clock": "cpu"}}, r"another limits\.clock \(wall, now cpu\)"),
+        ({"optimizer": {"lr": 0.5}}, r"another optimizer\.lr \(.*, now 0\.5\)"),
+    ],
+)
+def test_what_would_be_mixed_is_refused(changes: dict[str, Any], told: str, corpus: Path, tmp_path: Path) -> None:
+    asked = {"limits": {"steps": 2}, "evaluation": {"pairs": 2}}
+    train(make_settings(corpus, **asked), tmp_path, unobserved)
+    with pytest.raises(InputError, match=f"holds a run with {told}"):
+        train(make_settings(corpus, **asked | changes), tmp_path, unobserved)
+
+
+def test_fixed_limits_are_refused_like_all_else(corpus: Path, tmp_path: Path) -> None:
+    train(make_settings(corpus, limits={"steps": 2}), tmp_path, unobserved)
+    longer = make_settings(corpus, limits={"steps": 3})
+    with pytest.raises(InputError, match=r"holds a run with another limits\.steps \(2, now 3\); train into another"):
+        train(longer, tmp_path, unobserved, fixed_limits=True)
 
 
 def test_settings_that_came_later_do_not_matter(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,12 +62,11 @@ def test_some_foreign_lines_do_not_hide_the_language() -> None:
         (ENGLISH + GERMAN, "en"),
         (list(SENTENCES.values()), "36 sentences"),
         (["Hello there"], "1 sentences"),
-        (["2024", "42%"], "no letters"),
+        (["2024", "42%"], "(no letters)"),
         ([], "0 sentences"),
-        (["Երեկ ես գնացի շուկա բանջարեղեն գնելու։"] * 20, "20 sentences"),
         ([*ENGLISH, *["Երեկ ես գնացի շուկա բանջարեղեն գնելու։"] * 11], "en 4"),
     ],
-    ids=["mixed", "many languages", "short", "no letters", "empty", "unknown script", "half in it"],
+    ids=["mixed", "many languages", "short", "no letters", "empty", "half in it"],
 )
 def test_mixed_and_unsure_corpora_are_refused(texts: list[str], told: str) -> None:
     assert not detect(texts).sure
@@ -75,3 +74,27 @@ def test_mixed_and_unsure_corpora_are_refused(texts: list[str], told: str) -> No
         require_language(texts, "corpus/a.txt")
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "script"),
+    [
+        (["నేను నిన్న మార్కెట్‌కి వెళ్ళాను."] * 20, "Telugu"),
+        (["Երեկ ես գնացի շուկա բանջարեղեն գնելու։"] * 20, "Armenian"),
+        (["ᱟᱢ ᱫᱚ ᱪᱮᱫ ᱮᱢ ᱪᱮᱠᱟᱭᱮᱫᱟ"] * 3, "Ol Chiki"),
+        (["ᐃᓄᒃᑎᑐᑦ ᐅᖃᐅᓯᖅ"] * 3, "Canadian Syllabics"),
+        ([*ENGLISH, *["ഞാൻ ഇന്നലെ കമ്പോളത്തിൽ പോയി."] * 12], "Malayalam"),
+    ],
+    ids=["Telugu", "Armenian", "Ol Chiki", "syllabics", "some English"],
+)
+def test_a_script_of_no_known_language_is_named(texts: list[str], script: str) -> None:
+    found = detect(texts)
+    assert (found.script, found.sure) == (script, False)
+    told = f"most of its {len(texts)} sentences are in {script} letters, and the language detector knows no language"
+    with pytest.raises(InputError, match=f"{told}.*--lang-filter assume"):
+        require_language(texts, "a.txt")
+
+
+def test_known_scripts_are_not_named() -> None:
+    for texts in (ENGLISH, ["2024"], [], [*ENGLISH, "నేను నిన్న మార్కెట్‌కి వెళ్ళాను."]):
+        assert detect(texts).script is None

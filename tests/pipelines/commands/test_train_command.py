@@ -27,7 +27,9 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "config.yaml"
 
 
-def test_trains_an_encoder_that_loads(config: Path, tmp_path: Path, twinlode: RunTwinlode) -> None:
+def test_trains_an_encoder_that_loads(
+    config: Path, tmp_path: Path, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     assert twinlode("train", config, "--out", out, "--set", "limits.steps=7", "--tensorboard") == 0
     assert Encoder.load(out / "best").encode(["one and two"], lang="en").shape == (1, 8)
@@ -35,6 +37,9 @@ def test_trains_an_encoder_that_loads(config: Path, tmp_path: Path, twinlode: Ru
     assert metrics[-1]["step"] == 7
     assert "held_out_p_at_1" in metrics[-1]
     assert list((out / "tensorboard").iterdir())
+    capsys.readouterr()
+    assert twinlode("train", config, "--out", out, "--set", "limits.steps=9") == 0
+    assert "note: goes on from step 7 with another limits.steps (7, now 9)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

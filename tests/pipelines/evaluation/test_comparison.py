@@ -79,6 +79,15 @@ def test_rows_are_trained_evaluated_and_not_done_twice(
     assert checked == ["tatoeba"], "once: a finished row has shown that there are the scores"
 
 
+def test_rows_are_not_made_longer(config: Path, tmp_path: Path, twinlode: RunTwinlode, refusal: Refusal) -> None:
+    """They would not be as rows that were to be so long."""
+    out = tmp_path / "out"
+    assert twinlode("compare", config, "--out", out, "--row", "EMS") == 0
+    assert "holds a run with another limits.minutes (0.01, now 0.02)" in refusal(
+        "compare", config, "--out", out, "--row", "EMS", "--minutes", "0.02"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,5 +1,6 @@
 """The partitioned graph of datasets: the same for any number of shards, in one process and on Beam, with its recall."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +244,31 @@ def test_rows_where_they_lie_and_rows_that_were_shuffled_make_the_same_sides(
     monkeypatch.setattr(partition, "gathered_sides", compared)
     build_graph(settings(tmp_path, sides, copies=2, shards=3))
     assert len(checked) > 1
+
+
+def test_files_of_keys_have_as_many_arrays_for_any_number_of_shards(
+    sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and headers would be more than the neighbours, where there are thousands of keys and of shards."""
+    arrays, save = [], partition.save_arrays
+
+    def counted(url: str, **given: np.ndarray) -> None:
+        if "/found/" in url:
+            arrays.append(len(given))
+        save(url, **given)
+
+    monkeypatch.setattr(partition, "save_arrays", counted)
+    monkeypatch.setattr(partition_plan, "KEY_BYTES", SEVERAL_KEYS)
+    build_graph(settings(tmp_path, sides, copies=2, shards=8))
+    assert len(arrays) > 1 and set(arrays) == {5}
+
+
+def test_it_needs_no_faiss(
+    graph: Dataset, sides: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is an extra of the package, for `approximate`."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    assert same(neighbours(build_graph(settings(tmp_path, sides, copies=2))), neighbours(graph))
 
 
 @pytest.mark.parametrize("rows", [(0, 5), (5, 0), (1, 1), (3, 900)])

@@ -72,7 +72,7 @@ def test_stages_grow_as_they_should() -> None:
     assert small["graph"] == pytest.approx((0.9e6**2 / 1e8 + 1.8e6 * 1e-5) / 3600, rel=0.001)
     further = 1.8e6 - 128_000 * 0.9
     assert small["mine"] == pytest.approx((15 + further * 12 / 108_000) / 3600, rel=0.001), "a shard, and further rows"
-    linear = hours(plan(10**9))["graph"] / hours(plan(10**8))["graph"]
+    linear = hours(plan(10**8))["graph"] / hours(plan(10**7))["graph"]
     assert 5 < linear < 12, "a partitioned search grows as its rows, and its training is bounded"
     assert plan(10**5).search == "exact" and plan(10**7).search == "partitioned"
 
@@ -117,7 +117,8 @@ def test_shards_and_rows_are_told_apart() -> None:
         (10**5, {}, "sentences that are scored again"),
         (3 * 10**6, {"search": "exact"}, "comparisons of an exact search"),
         (10**8, {}, "memory of a search in one process"),
-        (10**9, {"memory": "1TB"}, "sentences that are scored again"),
+        (10**8, {"memory": "1TB"}, "sentences that are scored again"),
+        (10**9, {"memory": "1TB"}, "vectors that the codebook's cells begin with"),
     ],
 )
 def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
@@ -275,6 +276,8 @@ def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
     (tmp_path / "en.txt").write_text("This is a plain sentence of English text.\n" * 30)
     lines, sample, lang = planned_side(str(tmp_path / "en.txt"), 10, 0)
     assert (lines, len(sample), lang) == (30, 10, "en")
+    (tmp_path / "te.txt").write_text("నేను నిన్న మార్కెట్‌కి వెళ్ళాను.\n" * 30, encoding="utf-8")
+    assert planned_side(str(tmp_path / "te.txt"), 10, 0).lang is None, "the detector knows no Telugu: none is detected"
     (tmp_path / "empty.txt").write_text("\n")
     for given, told in (("0", "nothing to plan for 0"), (str(tmp_path / "empty.txt"), "there is no text in it")):
         with pytest.raises(InputError, match=told):

@@ -76,7 +76,12 @@ def test_nothing_is_said_of_one_column(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "looks"),
-    [(GERMAN * 5, "; most look like de"), (ENGLISH * 5, ""), ("12 34\n" * 9, "")],
+    [
+        (GERMAN * 5, "; most look like de"),
+        (ENGLISH * 5, ""),
+        ("12 34\n" * 9, ""),
+        ("నేను వెళ్ళాను.\n" * 9, "; most are in Telugu letters"),
+    ],
 )
 def test_the_language_that_most_sentences_seem_to_be_in(tmp_path: Path, text: str, looks: str) -> None:
     (tmp_path / "a.txt").write_text(text)
