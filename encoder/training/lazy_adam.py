@@ -66,8 +66,9 @@ def _update_rows(tensors: list[Tensor], rows: Tensor, numbers: tuple[float, ...]
     tables: list[Any] = [tensor.detach().numpy() for tensor in tensors]
     if tables[0].ndim != 2:
         tables = [table.reshape(len(table) if table.ndim else 1, -1) for table in tables]
+    arguments: list[Any] = [*tables, rows.numpy(), *map(np.float32, numbers)]
     with _as_many_threads_as_torch():
-        _rows(*tables, rows.numpy(), *map(np.float32, numbers))
+        _rows(*arguments)
 
 
 @contextmanager

@@ -13,7 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from tests.benchmarks import plan_check
 from tests.benchmarks.prepare_counts import counted_prepare, write_corpus
@@ -33,12 +36,28 @@ def main() -> None:
             continue
         print(f"## scale: {stage} of {title}, by one process", flush=True)
         print("shards a side | opens | opens a shard | read MB | written MB | CPU s | largest memory MB", flush=True)
-        for shards in SHARDS.split(","):
-            with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
-                for command in _commands(stage, folder, shards):
-                    subprocess.run([sys.executable, "-m", *command], check=True)
+        rows = [_measured_row(stage, shards) for shards in SHARDS.split(",")]
+        if len(rows) > 1:
+            print(f"growth by shards: {growth(rows)}", flush=True)
     if "plan" in parts:
         plan_check.main()
+
+
+def _measured_row(stage: str, shards: str) -> str:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as folder:
+        for command in _commands(stage, folder, shards):
+            told = subprocess.run(
+                [sys.executable, "-m", *command], check=True, stdout=subprocess.PIPE, text=True
+            ).stdout
+            print(told, end="", flush=True)
+    return told.splitlines()[-1]
+
+
+def growth(rows: Sequence[str]) -> str:
+    """How opens and bytes of a table grow: powers of the shards, where 1 is linear and 2 their square."""
+    cells = np.array([[float(cell.replace(",", "")) for cell in row.split("|")] for row in rows])
+    powers = np.polyfit(np.log(cells[:, 0]), np.log(np.maximum(cells[:, [1, 3, 4]], 1)), 1)[0]
+    return ", ".join(f"{name} {power:.2f}" for name, power in zip(("opens", "read", "written"), powers, strict=True))
 
 
 def _commands(stage: str, folder: str, shards: str) -> list[list[str]]:
