@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import numpy as np
 
 from tests.benchmarks import plan_check
 from tests.benchmarks.prepare_counts import counted_prepare, write_corpus
+from tests.benchmarks.process_memory import most_megabytes
 
 ROWS = int(os.environ.get("ROWS", "1000000"))
 SHARDS = os.environ.get("SHARDS", "10,40,160")
@@ -73,7 +73,7 @@ def measured(folder: Path, shards: int) -> None:
     begun = time.process_time()
     write_corpus(folder / "corpus.txt", ROWS)
     counted = counted_prepare(folder / "corpus.txt", folder / "sentences", ROWS, shards)[0]
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    held = most_megabytes()
     sizes = f"{counted.read / 1e6:,.0f} | {counted.written / 1e6:,.0f}"
     taken = time.process_time() - begun
     print(f"{shards} | {counted.opens:,} | {counted.opens / shards:.1f} | {sizes} | {taken:.0f} | {held}", flush=True)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
 
 from pipelines.mine.pair_stage import mine
 from pipelines.planning.counted_files import traffic
+from tests.benchmarks.process_memory import most_megabytes
 from tests.pipelines.mine.synthetic_graph import graph_settings, write_graph
 
 
@@ -21,7 +21,7 @@ def mined(folder: Path, rows: int, shards: int) -> str:
     before = traffic()
     mine(graph_settings(folder).model_copy(update=changes))
     counted = traffic() - before
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    held = most_megabytes()
     sizes = f"{counted.read / 1e6:,.0f} | {counted.written / 1e6:,.0f}"
     return f"{shards} | {counted.opens:,} | {counted.opens / shards:.1f} | {sizes} | {time.process_time():.0f} | {held}"
 
