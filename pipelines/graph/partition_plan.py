@@ -20,7 +20,7 @@ from pipelines.graph.vector_sides import VectorShard
 CODEBOOK = "codebook.npz"  # beside the manifest, so that other graphs of the encoder can use it again
 
 
-MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on, where the memory allows
+MOST_SAMPLE = 1 << 22  # vectors that a codebook is trained on where it has fewer cells, and the memory allows
 
 
 class MemoryBounds(NamedTuple):
@@ -32,7 +32,8 @@ class MemoryBounds(NamedTuple):
     @classmethod
     def of(cls, rows: tuple[int, int], dim: int, memory: int) -> MemoryBounds:
         affordable = memory // 4 // (4 * dim)
-        wanted = min(MOST_SAMPLE, SAMPLE_A_CELL * cell_count(*rows), affordable)
+        cells = cell_count(*rows)
+        wanted = min(max(MOST_SAMPLE, cells), SAMPLE_A_CELL * cells, affordable)  # a cell begins as one of them
         return cls(min(wanted, sum(rows)), min(KEY_BYTES, memory // 8))
 
 

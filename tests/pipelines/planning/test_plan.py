@@ -117,8 +117,7 @@ def test_shards_and_rows_are_told_apart() -> None:
         (10**5, {}, "sentences that are scored again"),
         (3 * 10**6, {"search": "exact"}, "comparisons of an exact search"),
         (10**8, {}, "memory of a search in one process"),
-        (10**8, {"memory": "1TB"}, "sentences that are scored again"),
-        (10**9, {"memory": "1TB"}, "vectors that the codebook's cells begin with"),
+        (10**9, {"memory": "1TB"}, "sentences that are scored again"),
     ],
 )
 def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
