@@ -331,7 +331,8 @@ def test_a_graph_is_not_continued_with_memory_that_makes_another(
         ((1000, 500), 4 << 30, (SAMPLE_A_CELL * cell_count(1000, 500), 256 << 20)),
         ((10**7, 10**7), 4 << 30, (1 << 20, 256 << 20)),  # as many as a quarter of the memory holds
         ((10**6, 10**6), 4 << 30, (SAMPLE_A_CELL * cell_count(10**6, 10**6), 256 << 20)),
-        ((10**9, 10**9), 64 << 30, (1 << 22, 256 << 20)),
+        ((10**8, 10**8), 64 << 30, (1 << 22, 256 << 20)),
+        ((10**9, 10**9), 64 << 30, (cell_count(10**9, 10**9), 256 << 20)),  # each cell begins as one of them
         ((10**7, 10**7), 1 << 30, (1 << 18, 128 << 20)),
     ],
 )
