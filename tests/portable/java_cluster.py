@@ -50,12 +50,16 @@ def fetch_jars(pom: Path, engine: str, version: str) -> Path:
     """The folder with an engine, Beam's runner for it and all that they need, downloaded on first use."""
     folder = CACHE / f"{engine}-{version}-beam-{BEAM}" / "jars"
     if not folder.is_dir():
-        partial = folder.with_suffix(".part")
-        shutil.rmtree(partial, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix="jars-", dir=folder.parent))  # of this process: another may fetch, too
         command = ["mvn", "--batch-mode", "--quiet", f"--file={pom}", f"-D{engine}={version}", f"-Dbeam={BEAM}"]
         command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
         _run(command, f"Maven cannot find Beam {BEAM} for {engine} {version}")
-        partial.rename(folder)
+        try:
+            partial.rename(folder)
+        except OSError:  # the other was first
+            shutil.rmtree(partial)
+            assert folder.is_dir()
     return folder
 
 
