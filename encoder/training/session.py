@@ -157,7 +157,7 @@ def _run(
         _refuse_other_data(saved.get("data"), data.store, out)
     model = model or build_model(settings.model, data.vocabulary, data.word_starts, data.spellings)
     if start is not None and settings.start is not None and settings.start.weights:
-        begin_with(model, start.model, settings.start.scale)
+        begin_with(model, start.model, settings.start)
     objectives = _objectives(settings, model, data)
     held_out = hold_out(data.store, settings.evaluation.pairs, settings.evaluation.share)
     taught = distributed.first_process_first(partial(_taught, settings, data, model, out, exclude))

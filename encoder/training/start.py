@@ -11,11 +11,14 @@ from torch import nn
 from encoder import default
 from encoder.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, local_copy
 from encoder.models import Bag, BagSettings, PretrainedSettings, Transformer, TransformerSettings
+from encoder.models.smaller_bag import is_smaller, smaller_state
+from encoder.row_use import row_use, training_sentences
 from encoder.settings import validate_settings
 from encoder.training.training_settings import DEFAULT_ENCODER, StartSettings, TrainSettings
 from mining.errors import InputError
 
 _HUGGING_FACE = ("config.json", "modules.json")
+_SIZES = {"dim", "bigrams", "words", "ngrams"}  # of a bag, which may begin with a larger one
 
 
 def start_folder(start: StartSettings) -> Path:
@@ -51,7 +54,7 @@ def with_settings_of(start: Checkpoint, settings: TrainSettings) -> TrainSetting
         return settings
     taken: dict[str, BaseModel] = {}
     if not ("model" in settings.model_fields_set and _grows(settings.model, theirs.model)):
-        taken["model"] = theirs.model
+        taken["model"] = _smaller(settings.model, theirs.model) or theirs.model
     if theirs.text is not None:
         taken["text"] = theirs.text
     different = [
@@ -84,12 +87,24 @@ def _grows(ours: object, theirs: object) -> bool:
     return isinstance(ours, TransformerSettings) and isinstance(theirs, BagSettings)
 
 
-def begin_with(model: nn.Module, trained: nn.Module, scale: float) -> None:
+def _smaller(ours: BaseModel, theirs: BaseModel) -> BagSettings | None:
+    """The settings of a bag that is made smaller: its own where they are given, else those of the encoder."""
+    if not isinstance(ours, BagSettings) or not isinstance(theirs, BagSettings):
+        return None
+    given = {name: getattr(ours, name) for name in _SIZES & ours.model_fields_set}
+    made = theirs.model_copy(update=given)
+    return made if is_smaller(made, theirs) else None
+
+
+def begin_with(model: nn.Module, trained: nn.Module, start: StartSettings) -> None:
     """Put the weights of the encoder into the new model."""
     if isinstance(model, Transformer) and isinstance(trained, Bag):
-        model.grow_from(trained, scale)
-    elif scale != 1:
+        model.grow_from(trained, start.scale)
+    elif start.scale != 1:
         raise InputError("start.scale is for a transformer that grows from a bag; leave it out")
+    elif isinstance(model, Bag) and isinstance(trained, Bag) and model.settings != trained.settings:
+        use = row_use(trained, training_sentences(start_folder(start)))
+        model.load_state_dict(smaller_state(trained, model.settings, use))
     else:
         model.load_state_dict(trained.state_dict())
 

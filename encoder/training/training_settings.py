@@ -117,11 +117,12 @@ class StartSettings(Settings):
     """An encoder to begin with instead of a new one; heads that only training has begin anew.
 
     A transformer may begin with a bag of the same dim: with `norm: pre` and `zero_init: true` it starts as that bag.
+    A bag may begin with a larger one: of more dimensions, or with tables of two, three or more times the buckets.
     """
 
     encoder: str = Field(
         description="Folder of an encoder, or `default` for that of the package; leave out `text` and `model`, which "
-        "are its own, unless a transformer begins with a bag."
+        "are its own, unless a transformer begins with a bag, or a bag with a larger one."
     )
     weights: bool = Field(True, description="Take its weights; else only its subwords, and train from scratch.")
     scale: float = Field(

@@ -51,10 +51,22 @@ def test_settings_that_are_left_out_are_those_of_the_encoder(
     assert train(longer, tmp_path / "second", unobserved).result.position.step == 2
 
 
+def test_a_smaller_bag_begins_with_a_larger_one(corpus: Path, tmp_path: Path, first: Trained) -> None:
+    smaller = begun_with(first.folder, corpus, model={"kind": "bag", "dim": 8, "bigrams": 16})
+    second = train(smaller, tmp_path / "second", unobserved)
+    made = yaml.safe_load((second.folder / "config.yaml").read_text())["model"]
+    assert (made["dim"], made["bigrams"]) == (8, 16)
+    texts = ["one two three", "four five", "two one"]
+    before, after = (Encoder.load(run.folder).encode(texts, lang="en") for run in (first, second))
+    assert after.shape == (3, 8)
+    assert np.allclose(before @ before.T, after @ after.T, atol=0.35)  # one step of training between them
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": {"kind": "bag", "dim": 8}}, "this run: model.dim: 16 there, 8 here; leave them out"),
+        ({"model": {"kind": "bag", "dim": 32}}, "this run: model.dim: 16 there, 32 here; leave them out"),
+        ({"model": {**BAG, "dim": 8, "bigrams": 12}}, "model.dim: 16 there, 8 here; model.bigrams: 32 there, 12 here"),
         ({"text": {"normalize": {"lowercase": True}}}, "this run: text.normalize.lowercase: False there, True here; l"),
         ({"model": {**BAG, "bigrams": 0}, "text": {"max_tokens": 9}}, "model.bigrams: 32 there, 0 here; text.max_tok"),
         ({"model": {"kind": "pretrained", "source": "x"}}, "this run: model.kind: bag there, pretrained here; leave"),
