@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
@@ -41,30 +43,52 @@ def graph_features(
     Among few sentences even the nearest are far, and any pair stands out: no neighbourhood counts as farther than
     `least_mean`.
     """
-    a, b = (np.maximum(side.means(), least_mean) for side in graph)
-    means = a[source], b[target]
-    forward = _direction(graph.forward, source, target, cosines)
-    backward = _direction(graph.backward, target, source, cosines)
-    hubs = _hubness(graph.backward, len(graph.forward.ids)), _hubness(graph.forward, len(graph.backward.ids))
-    columns = [
+    forward, backward = graph
+    times = [_times_found(lists, len(own.ids)) for lists, own in ((backward, forward), (forward, backward))]
+    return joined_features(
         cosines,
-        margin_scores(cosines, *means, Margin.ratio),
-        margin_scores(cosines, *means, Margin.distance),
-        *means,
-        *(column for pair in zip(forward, backward, strict=True) for column in pair),
-        hubs[0][source],
-        hubs[1][target],
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
+        end_features(forward, times[0], source, target, cosines, least_mean),
+        end_features(backward, times[1], target, source, cosines, least_mean),
+    )
 
 
-def _direction(
-    neighbours: Neighbours, rows: np.ndarray, others: np.ndarray, cosines: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rank, gap and spread of each pair in the lists of one side."""
+class EndFeatures(NamedTuple):
+    """What is known of pairs at one of their ends, each (pairs,)."""
+
+    mean: NDArray[np.float64]
+    rank: NDArray[np.float32]
+    gap: NDArray[np.float32]
+    spread: NDArray[np.float32]
+    hubness: NDArray[np.float32]
+
+
+def end_features(
+    lists: Neighbours,
+    times_found: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+    cosines: NDArray[np.float32],
+    least_mean: float,
+) -> EndFeatures:
+    """Pairs of `rows` of some lists with `others`, by id; `times_found` says how many lists of the other side each row
+    of the lists is in."""
     out = np.empty((3, len(rows)), np.float32)
-    _walk(neighbours.ids, neighbours.scores, rows, others, cosines, out)
-    return out[0], out[1], out[2]
+    _walk(lists.ids, lists.scores, rows, others, cosines, out)
+    rank, gap, spread = out
+    hubness = np.log1p(times_found).astype(np.float32)
+    return EndFeatures(np.maximum(lists.means(), least_mean)[rows], rank, gap, spread, hubness[rows])
+
+
+def joined_features(cosines: NDArray[np.float32], source: EndFeatures, target: EndFeatures) -> NDArray[np.float32]:
+    """(pairs, `NAMES`) of what is known at both ends."""
+    columns: list[np.ndarray] = [
+        cosines,
+        margin_scores(cosines, source.mean, target.mean, Margin.ratio),
+        margin_scores(cosines, source.mean, target.mean, Margin.distance),
+    ]
+    for name in EndFeatures._fields:
+        columns += [getattr(source, name), getattr(target, name)]
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -88,6 +112,5 @@ def _walk(
         out[2, pair] = scores[row, 0] - last if k else np.nan
 
 
-def _hubness(lists: Neighbours, size: int) -> NDArray[np.float32]:
-    ids = lists.ids[lists.ids != MISSING]
-    return np.log1p(np.bincount(ids, minlength=size)).astype(np.float32)
+def _times_found(lists: Neighbours, size: int) -> NDArray[np.int64]:
+    return np.bincount(lists.ids[lists.ids != MISSING], minlength=size)

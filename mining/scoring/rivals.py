@@ -7,18 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def contrasts(values: NDArray[np.float32], source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(pairs, 2 columns) value less the best value of another candidate of the source, then of the target.
+def contrasts(values: NDArray[np.float32], ends: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(pairs, columns) value less the best value of another candidate of the same end.
 
     `values` is (pairs, columns). Without a rival, or where the value itself is unknown, the contrast is NaN.
     """
-    groups = [np.unique(ends, return_inverse=True)[1].astype(np.int64) for ends in (source, target)]
-    parts = [
-        _less_best_other(np.ascontiguousarray(values[:, column]), group, int(group.max(initial=-1)) + 1)
-        for column in range(values.shape[1])
-        for group in groups
-    ]
-    return np.stack(parts, axis=1) if parts else np.empty((len(source), 0), np.float32)
+    groups = np.unique(ends, return_inverse=True)[1].astype(np.int64)
+    count = int(groups.max(initial=-1)) + 1
+    parts = [_less_best_other(np.ascontiguousarray(column), groups, count) for column in values.T]
+    return np.stack(parts, axis=1) if parts else np.empty((len(ends), 0), np.float32)
 
 
 @nb.njit(cache=True, nogil=True)

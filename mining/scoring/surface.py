@@ -68,6 +68,18 @@ class LengthModel(NamedTuple):
     characters: tuple[float, float]
     words: tuple[float, float]
 
+    @classmethod
+    def of(cls, characters: NDArray[np.float32], words: NDArray[np.float32]) -> LengthModel:
+        """By the log ratios of pairs."""
+        return cls(_middle(characters), _middle(words))
+
+
+class TextLengths(NamedTuple):
+    """Characters and words of each text."""
+
+    characters: NDArray[np.float32]
+    words: NDArray[np.float32]
+
 
 def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) -> Surface:
     """Everything that concerns one text alone, once for each text."""
@@ -91,7 +103,7 @@ def read_surface(texts: pa.Array, words: Words, weights: NDArray[np.float32]) ->
 
 def fit_lengths(source: Surface, target: Surface, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> LengthModel:
     """The length model of pairs most of which are translations; medians, so that others do no harm."""
-    return LengthModel(*(_middle(ratio) for ratio in _log_ratios(source, target, rows, columns)))
+    return LengthModel.of(*length_ratios(text_lengths(source), text_lengths(target), rows, columns))
 
 
 def surface_features(
@@ -108,7 +120,7 @@ def surface_features(
     """
     out = np.empty((len(rows), len(NAMES)), np.float32)
     for place, (ratio, (middle, spread)) in enumerate(
-        zip(_log_ratios(source, target, rows, columns), lengths, strict=True)
+        zip(length_ratios(text_lengths(source), text_lengths(target), rows, columns), lengths, strict=True)
     ):
         out[:, place] = (ratio - middle) / spread
     out[:, 2], out[:, 3] = np.log1p(source.characters[rows]), np.log1p(target.characters[columns])
@@ -141,12 +153,24 @@ def surface_features(
     return out
 
 
-def _log_ratios(source: Surface, target: Surface, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:
-    sizes = (
-        (source.characters, target.characters),
-        (source.words.lengths.astype(np.float32), target.words.lengths.astype(np.float32)),
+def text_lengths(side: Surface) -> TextLengths:
+    return TextLengths(side.characters, side.words.lengths.astype(np.float32))
+
+
+def count_lengths(texts: pa.Array, words: Words) -> TextLengths:
+    """Of texts of which nothing else need be known."""
+    characters = count_characters(texts).characters
+    return TextLengths(characters.astype(np.float32), words.lengths.astype(np.float32))
+
+
+def length_ratios(
+    source: TextLengths, target: TextLengths, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The log ratios of pairs of texts, in characters and in words."""
+    characters, words = (
+        np.log((left[rows] + 1) / (right[columns] + 1)) for left, right in zip(source, target, strict=True)
     )
-    return tuple(np.log((left[rows] + 1) / (right[columns] + 1)) for left, right in sizes)
+    return characters, words
 
 
 def _middle(ratios: np.ndarray) -> tuple[float, float]:

@@ -40,8 +40,16 @@ class Words:
 
     def idf(self) -> NDArray[np.float32]:
         """Inverse document frequency of each word among these texts."""
-        frequency = _document_frequency(self.ids, self.offsets, len(self.hashes))
-        return np.log((len(self) + 1.0) / (frequency + 0.5)).astype(np.float32)
+        return inverse_frequency(self.frequency(), len(self))
+
+    def frequency(self) -> NDArray[np.int64]:
+        """(vocabulary,) how many of the texts have each word."""
+        return np.asarray(_document_frequency(self.ids, self.offsets, len(self.hashes)))
+
+
+def inverse_frequency(counts: NDArray[np.int64], texts: int) -> NDArray[np.float32]:
+    """Of words that so many of the texts have."""
+    return np.log((texts + 1.0) / (counts + 0.5)).astype(np.float32)
 
 
 def split_words(texts: pa.Array) -> Words:

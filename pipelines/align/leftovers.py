@@ -18,7 +18,7 @@ from pipelines.datasets.manifest import join
 from pipelines.embed.embed_settings import default_encoder
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_stage import pair_batches
-from pipelines.mine.rescored_graph import MOST_ROWS, may_rescore
+from pipelines.mine.rescored_graph import may_rescore
 from pipelines.mine.text_job import mine_corpora
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner
@@ -57,7 +57,7 @@ def mine_leftovers(
         device=settings.device,
         threads=settings.threads,
     )
-    rescored = may_rescore(job) and sum(map(len, places)) <= MOST_ROWS
+    rescored = may_rescore(job)
     if not rescored:
         job = job.model_copy(update={"threshold": ThresholdSettings(at_least=_LEAST_MARGIN), "rescore": "off"})
     mined = mine_corpora(job, runner).pairs

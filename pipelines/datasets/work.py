@@ -13,7 +13,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mining.errors import InputError
 from mining.locks import held
@@ -46,9 +46,14 @@ class Work:
 
     url: str
     request: Request
+    folder: tuple[str, ...] = ()  # of its scratch files
 
     def scratch(self, *names: str) -> str:
-        return scratch(self.url, *names)
+        return scratch(self.url, *self.folder, *names)
+
+    def inside(self, name: str) -> Work:
+        """The same with scratch files of its own."""
+        return replace(self, folder=(*self.folder, name))
 
     def place(self, name: str) -> str:
         return join(self.url, name)

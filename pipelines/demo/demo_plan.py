@@ -77,7 +77,7 @@ def classifier_settings(plan: Plan, seed: Path) -> dict[str, Any]:
 def training_settings(plan: Plan, seed: Path, mined: Sequence[Path], start: Path) -> dict[str, Any]:
     """The configuration for `twinlode train`: on from the encoder `start`, on known and mined pairs.
 
-    Batches are of everything: on so little text the harder negatives of configs/default.yaml harm.
+    Batches are of everything: on so little text the harder negatives of configs/ems-small.yaml harm.
     """
     made = load_settings(CheckpointSettings, start / CONFIG).model_dump(mode="json", exclude_none=True)
     known = [{"path": str(seed / f"en-{language}.tsv")} for language in plan.languages]

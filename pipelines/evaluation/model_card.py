@@ -64,9 +64,9 @@ A bag: the mean of {model["dim"]}-dimensional embeddings of subwords, and of has
 ({model["bigrams"]:,} buckets), words ({model["words"]:,}) and 3- and 4-grams of romanised words
 ({model["ngrams"]:,}). It knows no word order beyond neighbours. Trained on one CPU core by contrastive
 learning with an additive margin and lexical hard negatives (EMS), beside vectors of a teacher (multilingual Universal
-Sentence Encoder v3, Apache-2.0), then held as product codes; configs/default.yaml says how its text is made:
+Sentence Encoder v3, Apache-2.0) and edits of sentences as hard negatives; first with wider and larger tables, which
+this one begins with, then held as product codes. `configs/ems-small.yaml` has all commands; the last is
 
-    twinlode train configs/default.yaml --out runs/default --exclude '../shared/data/eval/tatoeba-v1/*'
     python -m pipelines.evaluation.release runs/default --data ../shared/data --out encoder/default --version {version}
 
 {settings.evaluation.share:.0%} of the English sentences, with their translations, were never trained on; vectors of

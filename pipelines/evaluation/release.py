@@ -46,24 +46,24 @@ _DOMAINS: dict[str, str | None] = {
 }
 
 
-def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str, dim: int | None = None) -> Card:
+def release(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
     """Write `model/`, `probes.safetensors`, `card.json` and the model card into `out`, in place of those there."""
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out, prefix=".release-") as folder:  # what is there stays until all is made
         made = Path(folder)
-        card = _make(run, data, made, version=version, quota=quota, note=note, dim=dim)
+        card = _make(run, data, made, version=version, quota=quota, note=note)
         shutil.rmtree(out / MODEL, ignore_errors=True)
         for name in (MODEL, PROBES, CARD):
             (made / name).replace(out / name)
     return card
 
 
-def _make(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str, dim: int | None) -> Card:
+def _make(run: Path, data: Path, out: Path, *, version: int, quota: int, note: str) -> Card:
     facts = read_facts(run / STATE_FILE)
     settings = validate_settings(TrainSettings, facts["settings"], str(run / STATE_FILE))
     store = Store(Path(settings.data.cache or run / "data") / facts["data"])
     held = held_pairs(store, settings.evaluation.share)
-    quantize_encoder(str(run / BEST), out / MODEL, dim=dim, megabytes=_MEGABYTES)
+    quantize_encoder(str(run / BEST), out / MODEL, megabytes=_MEGABYTES)
     encoder = Encoder.load(out / MODEL)
     domains = [domain_of(corpus.path) for corpus in settings.data.corpora]
     write_probes(out / PROBES, probe_vectors(encoder, store, held, domains, quota))
@@ -139,18 +139,17 @@ def pairs_by_language(store: Store) -> dict[str, int]:
 
 
 def main(
-    run: Annotated[Path, typer.Argument(help="Folder of a finished `twinlode train configs/default.yaml`.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a finished training, see configs/ems-small.yaml.")],
     data: Annotated[Path, typer.Option(help="Folder with eval/tatoeba-v1 and eval/lowresource.")],
     out: Annotated[Path, typer.Option(help="The package folder, encoder/default.")],
     version: Annotated[int, typer.Option(help="Of this encoder.")] = 1,
-    dim: Annotated[int | None, typer.Option(help="Dimensions of the vectors; default: those of the training.")] = None,
     quota: Annotated[int, typer.Option(help="Probe pairs of each language with English.")] = 180,
     note: Annotated[str, typer.Option(help="What else the model card should say of how it was made.")] = "",
     docs: Annotated[Path, typer.Option(help="Where the page with a figure for each language goes.")] = Path(
         "docs/languages.md"
     ),
 ) -> None:
-    card = release(run, data, out, version=version, quota=quota, note=note, dim=dim)
+    card = release(run, data, out, version=version, quota=quota, note=note)
     write_language_page(docs, card)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file() and file.suffix != ".py")
     print(f"{card.name}, fingerprint {card.fingerprint}, {size / 1e6:.2f} MB in {out}")

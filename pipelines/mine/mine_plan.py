@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mining.errors import InputError
 from mining.language_id import model_version
@@ -23,7 +23,7 @@ from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, Sides
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.text_join import TextShards, text_shards
 
-VERSION = "3"  # to be raised with every change of the code that changes pairs
+VERSION = "4"  # to be raised with every change of the code that changes pairs
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,19 @@ class MinePlan:
     sides: Sides
     source_texts: TextShards
     target_texts: TextShards
+    scored_texts: tuple[TextShards, TextShards]  # of both sides, those of probe pairs behind the corpus
     languages: tuple[str | None, str | None]
+
+    @property
+    def by_margin(self) -> MinePlan:
+        """The plan for what the margin alone matches, which is kept aside where candidates are scored again and a
+        precision is wanted: its estimate is transferred by rank, as shipped probe pairs have no text to be scored by.
+
+        Nothing is to do by it elsewhere.
+        """
+        wanted = self.settings.rescore is not None and self.settings.threshold.precision is not None
+        settings = self.settings.model_copy(update={"rescore": None})
+        return replace(self, settings=settings, work=self.work.inside("margins"), complete=self.complete or not wanted)
 
     @property
     def graph_shards(self) -> list[GraphShard]:
@@ -124,6 +136,7 @@ def make_plan(settings: MineSettings) -> MinePlan:
         graph_sides(corpora.graph, corpora.source, corpora.target),
         text_shards(corpora.source.corpus),
         text_shards(corpora.target.corpus),
+        (text_shards(*corpora.source.all), text_shards(*corpora.target.all)),
         (_language(corpora.source.corpus), _language(corpora.target.corpus)),
     )
 

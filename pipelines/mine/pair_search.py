@@ -62,17 +62,17 @@ def search_pairs(
     target: SideData,
     runner: Runner | None = None,
     *,
-    rescoring: Callable[[Dataset], RescoreSettings | None] = lambda graph: None,
+    rescore: RescoreSettings | None = None,
     quiet: bool = True,
     report: Report = lambda stage: None,
 ) -> JobResult:
-    """Build the graph of two sides and mine it; `rescoring` tells how candidates of the graph are scored again."""
+    """Build the graph of two sides and mine it; `rescore` tells how candidates of the graph are scored again."""
     report("graph")
     wanted = graph_settings(settings, source.vectors, target.vectors, hints_of(runner))
     wanted = wanted.model_copy(update={"out": place_for(wanted.out, graph_request(wanted))})
     graph = build_graph(wanted, runner, quiet=quiet)
     report("mine")
-    asked = mine_settings(settings, graph.url, source.sentences, target.sentences, hints_of(runner), rescoring(graph))
+    asked = mine_settings(settings, graph.url, source.sentences, target.sentences, hints_of(runner), rescore)
     asked = asked.model_copy(update={"out": place_for(asked.out, mine_request(asked, open_corpora(asked)))})
     corpora = source.corpus.sentences, target.corpus.sentences
     return JobResult(*corpora, graph, mine(asked, runner, quiet=quiet))

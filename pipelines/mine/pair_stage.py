@@ -14,30 +14,27 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mining.paths import exists
 from mining.retrieval import Retrieval
 from mining.score_counts import ScoreCounts
 from pipelines.datasets.manifest import Counters, Dataset, Shard, open_dataset, read_model
 from pipelines.datasets.work import Work, is_complete
 from pipelines.mine import edges as scored
+from pipelines.mine.candidate_ends import ROWS
 from pipelines.mine.edges import (
     DIRECTIONS,
-    EDGE,
     GraphShard,
     forget_means,
     join_means,
-    read_array,
-    write_array,
     write_means,
 )
 from pipelines.mine.mine_plan import MinePlan, make_plan, start
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import Filtered, filter_shard, missing_outputs, repeated_targets, write_pair_shard
+from pipelines.mine.proposals import Proposed, are_written, proposed, read_proposals, write_proposals
 from pipelines.mine.score_bands import (
     Bands,
     Matching,
     SortedBand,
-    coarse,
     joined_marks,
     match_bands,
     matched_edges,
@@ -45,7 +42,16 @@ from pipelines.mine.score_bands import (
     sort_band,
 )
 from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
-from pipelines.mine.thresholding import NO_GOLD, Matched, Selected, gold_ids, is_probe, select, selection_url
+from pipelines.mine.thresholding import (
+    NO_GOLD,
+    Matched,
+    Selected,
+    gold_ids,
+    is_probe,
+    keep_margins,
+    select,
+    selection_url,
+)
 from pipelines.runners.freed_memory import release_memory
 from pipelines.runners.progress import Phase, Watch, finished_files
 from pipelines.runners.runner import Runner, RunnerSettings, run
@@ -99,6 +105,7 @@ def _transform(settings: MineSettings, graph: list[Shard]) -> beam.PTransform:
 def _mine_here(settings: MineSettings) -> None:
     """What `Mine` does, in this process."""
     plan = make_plan(settings)
+    _match_margins_here(plan)
     matching = _match_here(plan)
     gold = gold_of(plan)
     chosen = choose((survey(number, plan, gold) for number in range(len(matching.rows))), plan, gold)
@@ -108,24 +115,42 @@ def _mine_here(settings: MineSettings) -> None:
     complete([write(item, plan) for item in outputs(filtered, plan, chosen.selected)], plan)
 
 
+def _match_margins_here(plan: MinePlan) -> None:
+    aside = plan.by_margin
+    if not aside.complete:
+        matching = _match_here(aside)
+        keep_aside([survey(number, aside, NO_GOLD) for number in range(len(matching.rows))], plan)
+
+
 def _match_here(plan: MinePlan) -> Matching:
+    found = _rescore_here(plan) if plan.settings.rescore is not None else _propose_here(plan)
+    release_memory()
+    bands = cut_bands(ScoreCounts.united([each.counts for each in found]), plan)
+    bands = cut_crowded(joined_marks(mark(each, plan, bands) for each in found), plan, bands)
+    with Spool[int, np.ndarray](plan.work) as spool:
+        for each in found:
+            spool.add(spread(each, plan, bands))
+        sorted_bands = [sort(item, plan) for item in spool.groups()]
+    matching = match(sorted_bands, plan)
+    release_memory()
+    return matching
+
+
+def _rescore_here(plan: MinePlan) -> list[Proposed]:
+    from pipelines.mine.rescoring_steps import rescore_here
+
+    return rescore_here(plan)
+
+
+def _propose_here(plan: MinePlan) -> list[Proposed]:
     shards = shards_to_score(plan)
     for shard in shards:
         means(shard, plan)
     for direction in DIRECTIONS if shards else ():
         join_means(plan.work, direction, plan.sides)
-    counts = ScoreCounts.united([propose(shard, plan) for shard in shards])
+    found = [propose(shard, plan) for shard in shards]
     forget_means()
-    release_memory()
-    bands = cut_bands(counts, plan)
-    bands = cut_crowded(joined_marks(mark(shard, plan, bands) for shard in shards), plan, bands)
-    with Spool[int, np.ndarray](plan.work) as spool:
-        for shard in shards:
-            spool.add(spread(shard, plan, bands))
-        sorted_bands = [sort(item, plan) for item in spool.groups()]
-    matching = match(sorted_bands, plan)
-    release_memory()
-    return matching
+    return found
 
 
 def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
@@ -142,51 +167,48 @@ def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
 
 
 def shards_to_score(plan: MinePlan) -> list[GraphShard]:
-    return [] if plan.complete or matching_of(plan.work) is not None else plan.graph_shards
+    """Those whose edges are put to the matching by their margins."""
+    done = plan.complete or matching_of(plan.work) is not None
+    return [] if done or plan.settings.rescore is not None else plan.graph_shards
 
 
 def means(shard: GraphShard, plan: MinePlan) -> GraphShard:
     return write_means(plan.work, shard)
 
 
-def propose(shard: GraphShard, plan: MinePlan) -> ScoreCounts:
-    """Write the edges that a shard puts to the matching; their coarse scores."""
-    url = plan.work.scratch("proposals", shard.name)
-    if not exists(url):
-        edges = _proposed(shard, plan)
-        write_array(url, edges if plan.lowest is None else edges[edges["score"] >= plan.lowest])
-    return ScoreCounts.of(coarse(read_array(url)["score"]))
-
-
-def _proposed(shard: GraphShard, plan: MinePlan) -> np.ndarray:
-    if plan.settings.rescore is None:
-        return scored.propose(plan.work, shard, plan.settings.margin)
-    if shard != plan.graph_shards[0]:
-        return np.zeros(0, EDGE)
-    from pipelines.mine.rescored_graph import rescored_edges
-
-    return rescored_edges(plan)  # every candidate is scored, by one worker
+def propose(shard: GraphShard, plan: MinePlan) -> Proposed:
+    """Write the edges that a shard puts to the matching."""
+    if are_written(plan.work, shard.name):
+        return proposed(plan.work, shard.name)
+    edges = scored.propose(plan.work, shard, plan.settings.margin)
+    return write_proposals(plan.work, shard.name, edges, plan.lowest)
 
 
 def cut_bands(counts: ScoreCounts, plan: MinePlan) -> Bands:
     return Bands.cut(counts, plan.settings.edges_at_once)
 
 
-def mark(shard: GraphShard, plan: MinePlan, bands: Bands) -> np.ndarray:
-    """What a shard has to say of the scores that too many edges have."""
+def mark(found: Proposed, plan: MinePlan, bands: Bands) -> np.ndarray:
+    """What a file has to say of the scores that too many edges have."""
     if not len(bands.crowded):
         return joined_marks([])
-    edges = read_array(plan.work.scratch("proposals", shard.name))
-    return bands.marks(edges, plan.settings.edges_at_once, len(plan.graph_shards))
+    edges = read_proposals(plan.work, found.name)
+    return bands.marks(edges, plan.settings.edges_at_once, _files(plan))
+
+
+def _files(plan: MinePlan) -> int:
+    """At most so many files of edges are put to the matching."""
+    ranges = -(-plan.sides.rows("backward") // ROWS)
+    return len(plan.graph_shards) if plan.settings.rescore is None else ranges
 
 
 def cut_crowded(marks: np.ndarray, plan: MinePlan, bands: Bands) -> Bands:
     return bands.cut_finer(marks, plan.settings.edges_at_once)
 
 
-def spread(shard: GraphShard, plan: MinePlan, bands: Bands) -> Iterator[tuple[int, np.ndarray]]:
-    """The edges of a shard by band."""
-    return bands.split(read_array(plan.work.scratch("proposals", shard.name)))
+def spread(found: Proposed, plan: MinePlan, bands: Bands) -> Iterator[tuple[int, np.ndarray]]:
+    """The edges of a file by band."""
+    return bands.split(read_proposals(plan.work, found.name))
 
 
 def sort(item: tuple[int, Iterable[np.ndarray]], plan: MinePlan) -> SortedBand:
@@ -208,6 +230,13 @@ def gold_of(plan: MinePlan) -> np.ndarray:
 def survey(number: int, plan: MinePlan, gold: np.ndarray) -> tuple[int, Matched]:
     """What the threshold needs to know of a band."""
     return number, Matched.of(matched_edges(plan.work, number), _corpora(plan), gold)
+
+
+def keep_aside(surveys: Iterable[tuple[int, Matched]], plan: MinePlan) -> None:
+    """Note what the margin alone matches, for the threshold."""
+    if not plan.by_margin.complete:
+        ordered = [found for _, found in sorted(surveys, key=lambda survey: survey[0])]
+        keep_margins(plan.work, Matched.united(ordered))
 
 
 def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndarray) -> ChosenPairs:

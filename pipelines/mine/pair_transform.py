@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
 
 from mining.score_counts import ScoreCounts
+from mining.scoring.surface import LengthModel
 from pipelines.datasets.manifest import Shard
 from pipelines.mine.edges import DIRECTIONS, Direction, GraphShard, join_means
 from pipelines.mine.memory_budget import EDGE_BYTES
@@ -25,6 +26,7 @@ from pipelines.mine.pair_stage import (
     fetch,
     filter_group,
     gold_of,
+    keep_aside,
     mark,
     match,
     means,
@@ -36,7 +38,26 @@ from pipelines.mine.pair_stage import (
     survey,
     write,
 )
+from pipelines.mine.proposals import Proposed
+from pipelines.mine.rescoring_steps import (
+    SOURCE,
+    TARGET,
+    Weights,
+    describe,
+    graph_to_ranges,
+    length_model,
+    measure,
+    note_rescored,
+    rescore,
+    rescored_before,
+    shards_to_rescore,
+    targets,
+    texts_to_ranges,
+    texts_to_rescore,
+    weigh,
+)
 from pipelines.mine.score_bands import Bands, Matching, SortedBand, joined_marks
+from pipelines.mine.thresholding import NO_GOLD, Matched
 from pipelines.runners.resource_hints import ask
 
 NAMESPACE = "twinlode.mine"
@@ -52,8 +73,7 @@ class Mine(beam.PTransform):
         settings = MineSettings(graph="work/graph", source="work/en", target="work/de", out="work/pairs")
         pairs = graph_shards | Mine(settings)
 
-    With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the graph is there,
-    where what is asked for depends on it.
+    With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the job runs.
     """
 
     def __init__(self, settings: MineSettings, resolve: Resolve | None = None) -> None:
@@ -64,13 +84,11 @@ class Mine(beam.PTransform):
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
         plan = ready | "Plan" >> beam.Map(_make_plan, self.settings, self.resolve).with_output_types(MinePlan)
         known = beam.pvalue.AsSingleton(plan)
-        bands = (
-            plan
-            | "Match" >> MatchEdges(self.settings.edges_at_once * EDGE_BYTES if self.settings.min_ram else None)
-            | "Bands" >> beam.FlatMap(_numbers).with_output_types(int)
-            | "SpreadBands" >> beam.Reshuffle()
-        )
-        chosen = plan | "Choose" >> ChooseThreshold(bands)
+        memory = self.settings.edges_at_once * EDGE_BYTES if self.settings.min_ram else None
+        margins = plan | "Margins" >> MatchMargins(memory)
+        proposed = (plan | "Propose" >> ProposeByMargin(), plan | "Rescore" >> Rescore()) | "Edges" >> beam.Flatten()
+        bands = plan | "Match" >> MatchEdges(proposed, memory)
+        chosen = plan | "Choose" >> ChooseThreshold(bands, margins)
         decided = beam.pvalue.AsSingleton(chosen)
         parts = bands | "Cut" >> beam.FlatMap(_cut, known, decided).with_outputs(EDGES, main=REQUESTS)
         texts = parts[REQUESTS] | "ByText" >> beam.GroupByKey() | "Texts" >> beam.FlatMap(fetch, known, decided)
@@ -91,15 +109,10 @@ class Mine(beam.PTransform):
         )
 
 
-class MatchEdges(beam.PTransform):
-    """A plan to its `Matching`: edges are scored by shard and sorted by band of scores; only the greedy matching of
-    `max` is then made by one worker, which holds one band at a time. `memory` is asked for where a band is held."""
+class ProposeByMargin(beam.PTransform):
+    """A plan to the files of edges that its graph shards put to the matching."""
 
-    def __init__(self, memory: int | None = None) -> None:
-        super().__init__()
-        self.memory = memory
-
-    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Matching]:
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Proposed]:
         known = beam.pvalue.AsSingleton(plan)
         shards = (
             plan
@@ -115,37 +128,114 @@ class MatchEdges(beam.PTransform):
             | "JoinMeans" >> beam.Map(_join_means, known)
             | "Joined" >> beam.combiners.Count.Globally()
         )
-        proposed = (
-            shards
-            | "Propose" >> beam.Map(_propose, known, beam.pvalue.AsSingleton(joined))
-            | "Scores" >> beam.CombineGlobally(ScoreCounts.united)
+        return shards | "Propose" >> beam.Map(_propose, known, beam.pvalue.AsSingleton(joined))
+
+
+class MatchEdges(beam.PTransform):
+    """A plan to the numbers of its matched bands: proposed edges are sorted by band of scores; only the greedy matching
+    of `max` is then made by one worker, which holds one band at a time. `memory` is asked for where a band is held."""
+
+    def __init__(self, proposed: beam.PCollection[Proposed], memory: int | None = None) -> None:
+        super().__init__()
+        self.proposed, self.memory = proposed, memory
+
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[int]:
+        known = beam.pvalue.AsSingleton(plan)
+        proposed = self.proposed | "Keep" >> beam.Reshuffle()  # so that no step before is taken again
+        first = (
+            proposed
+            | "Scores" >> beam.Map(_counts)
+            | "AllScores" >> beam.CombineGlobally(ScoreCounts.united)
             | "CutBands" >> beam.Map(cut_bands, known).with_output_types(Bands)
         )
         bands = (
-            shards
-            | "Mark" >> beam.Map(mark, known, beam.pvalue.AsSingleton(proposed))
+            proposed
+            | "Mark" >> beam.Map(mark, known, beam.pvalue.AsSingleton(first))
             | "Marks" >> beam.CombineGlobally(joined_marks)
-            | "CutCrowded" >> beam.Map(cut_crowded, known, beam.pvalue.AsSingleton(proposed)).with_output_types(Bands)
+            | "CutCrowded" >> beam.Map(cut_crowded, known, beam.pvalue.AsSingleton(first)).with_output_types(Bands)
         )
         return (
-            shards
+            proposed
             | "ToBands" >> beam.FlatMap(spread, known, beam.pvalue.AsSingleton(bands))
             | "ByBand" >> beam.GroupByKey()
             | "Sort" >> ask(beam.Map(sort, known).with_output_types(SortedBand), None, self.memory)
             | "Sorted" >> beam.combiners.ToList()
             | "MatchBands" >> ask(beam.Map(match, known).with_output_types(Matching), None, self.memory)
+            | "Bands" >> beam.FlatMap(_numbers).with_output_types(int)
+            | "SpreadBands" >> beam.Reshuffle()
         )
 
 
-class ChooseThreshold(beam.PTransform):
-    """A plan to what is `ChosenPairs` of its matched bands."""
+class MatchMargins(beam.PTransform):
+    """What the margin alone matches, kept aside where the threshold needs it; gives the plan when it is."""
 
-    def __init__(self, bands: beam.PCollection[int]) -> None:
+    def __init__(self, memory: int | None = None) -> None:
         super().__init__()
-        self.bands = bands
+        self.memory = memory
+
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[MinePlan]:
+        aside = plan | "Aside" >> beam.Map(_by_margin).with_output_types(MinePlan)
+        bands = aside | "Match" >> MatchEdges(aside | "Propose" >> ProposeByMargin(), self.memory)
+        surveys = bands | "Survey" >> beam.Map(survey, beam.pvalue.AsSingleton(aside), NO_GOLD)
+        kept = surveys | "AllBands" >> beam.combiners.ToList()
+        return kept | "Keep" >> beam.Map(_keep_aside, beam.pvalue.AsSingleton(plan)).with_output_types(MinePlan)
+
+
+class Rescore(beam.PTransform):
+    """A plan to files of all candidates, scored by its pair classifier: the steps of `rescoring_steps`, spread by file
+    and then by range of ids."""
+
+    def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[Proposed]:
+        known = beam.pvalue.AsSingleton(plan)
+        shards = plan | "Shards" >> beam.FlatMap(shards_to_rescore) | "SpreadShards" >> beam.Reshuffle()
+        texts = plan | "Texts" >> beam.FlatMap(texts_to_rescore) | "SpreadTexts" >> beam.Reshuffle()
+        weights = texts | "Weigh" >> beam.Map(weigh, known) | "Weights" >> beam.CombineGlobally(Weights.united)
+
+        def ranges(side: int, *more: beam.PCollection) -> tuple[beam.PCollection, ...]:
+            name = "Target" if side == TARGET else "Source"
+            return (
+                shards | f"GraphTo{name}s" >> beam.FlatMap(graph_to_ranges, side),
+                texts | f"TextsTo{name}s" >> beam.FlatMap(texts_to_ranges, side),
+                *more,
+            )
+
+        by_target = ranges(TARGET) | "ToTargets" >> beam.Flatten() | "ByTarget" >> beam.GroupByKey()
+        ends = by_target | "Targets" >> beam.FlatMap(targets, known)
+        by_source = ranges(SOURCE, ends) | "ToSources" >> beam.Flatten() | "BySource" >> beam.GroupByKey()
+        lengths = by_source | "Measure" >> beam.Map(measure, known) | "Lengths" >> beam.CombineGlobally(LengthSample())
+        described = by_source | "Describe" >> beam.FlatMap(
+            describe, known, beam.pvalue.AsSingleton(weights), beam.pvalue.AsSingleton(lengths)
+        )
+        found = described | "ByTargetAgain" >> beam.GroupByKey() | "Score" >> beam.Map(rescore, known)
+        noted = found | "All" >> beam.combiners.ToList() | "Note" >> beam.FlatMap(note_rescored, known)
+        return (noted, plan | "Before" >> beam.FlatMap(rescored_before)) | "Rescored" >> beam.Flatten()
+
+
+class LengthSample(beam.CombineFn):
+    """Lengths of pairs to their `LengthModel`."""
+
+    def create_accumulator(self) -> list[np.ndarray]:
+        return []
+
+    def add_input(self, parts: list[np.ndarray], measured: np.ndarray) -> list[np.ndarray]:
+        return [*parts, measured]
+
+    def merge_accumulators(self, several: Iterable[list[np.ndarray]]) -> list[np.ndarray]:
+        return [part for parts in several for part in parts]
+
+    def extract_output(self, parts: list[np.ndarray]) -> LengthModel:
+        return length_model(parts)
+
+
+class ChooseThreshold(beam.PTransform):
+    """A plan to what is `ChosenPairs` of its matched bands, when the margins' own matching is kept aside."""
+
+    def __init__(self, bands: beam.PCollection[int], margins: beam.PCollection[MinePlan]) -> None:
+        super().__init__()
+        self.bands, self.margins = bands, margins
 
     def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[ChosenPairs]:
-        known = beam.pvalue.AsSingleton(plan)
+        known = beam.pvalue.AsSingleton(self.margins)
         gold = beam.pvalue.AsSingleton(plan | "Gold" >> beam.Map(gold_of))
         return (
             self.bands
@@ -178,8 +268,21 @@ def _join_means(direction: Direction, plan: MinePlan) -> Direction:
     return join_means(plan.work, direction, plan.sides)
 
 
-def _propose(shard: GraphShard, plan: MinePlan, joined: int) -> ScoreCounts:
+def _propose(shard: GraphShard, plan: MinePlan, joined: int) -> Proposed:
     return propose(shard, plan)
+
+
+def _counts(found: Proposed) -> ScoreCounts:
+    return found.counts
+
+
+def _by_margin(plan: MinePlan) -> MinePlan:
+    return plan.by_margin
+
+
+def _keep_aside(surveys: list[tuple[int, Matched]], plan: MinePlan) -> MinePlan:
+    keep_aside(surveys, plan)
+    return plan
 
 
 def _numbers(matching: Matching) -> range:

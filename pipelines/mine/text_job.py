@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 from encoder.inference import Encoder
@@ -17,7 +16,7 @@ from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
 from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, require_codebook, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
-from pipelines.mine.rescored_graph import may_rescore, rescoring
+from pipelines.mine.rescored_graph import rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
@@ -60,10 +59,10 @@ def mine_corpora(
             return _mine_as_one_job(settings, runner)
         encoder = None if is_cluster(runner) else encoder_of(embed_settings(settings, "", hints_of(runner)))
         source, target = _embed_sides(settings, encoder, runner, quiet, report)
-        if not may_rescore(settings):
+        again = rescoring(settings)
+        if again is None:
             encoder = None  # else `held_encoder` finds it when candidates are scored
-        again = partial(rescoring, settings)
-        return search_pairs(settings, source, target, runner, rescoring=again, quiet=quiet, report=report)
+        return search_pairs(settings, source, target, runner, rescore=again, quiet=quiet, report=report)
 
 
 def _is_begun(settings: JobSettings) -> bool:

@@ -77,13 +77,15 @@ class TextShards(NamedTuple):
         return self.shards[key * self.shards_a_key : (key + 1) * self.shards_a_key]
 
 
-def text_shards(dataset: Dataset) -> TextShards:
-    """The shards of a corpus, whose ids count from 0."""
-    firsts = np.cumsum([0, *(shard.rows for shard in dataset.shards)]).tolist()
-    shards = zip(dataset.shards, firsts, strict=False)
-    return TextShards(
-        tuple(TextShard(dataset.place(shard), shard.checksum, first, shard.rows) for shard, first in shards)
-    )
+def text_shards(*datasets: Dataset) -> TextShards:
+    """The shards of a corpus, whose ids count from 0, and of what comes behind it."""
+    found: list[TextShard] = []
+    first = 0
+    for dataset in datasets:
+        for shard in dataset.shards:
+            found.append(TextShard(dataset.place(shard), shard.checksum, first, shard.rows))
+            first += shard.rows
+    return TextShards(tuple(found))
 
 
 def mean_text_bytes(texts: TextShards) -> float:

@@ -131,9 +131,9 @@ def _add_probes(
 
 
 def rescored_by(settings: JobSettings) -> Callable[[MineSettings], MineSettings]:
-    """How the candidates are scored again, which the size of the graph decides."""
+    """How the candidates are scored again, which the encoder decides: it may be out of reach where a job is built."""
 
     def resolve(asked: MineSettings) -> MineSettings:
-        return asked.model_copy(update={"rescore": rescoring(settings, open_dataset(asked.graph, "graph"))})
+        return asked.model_copy(update={"rescore": rescoring(settings)})
 
     return resolve

@@ -21,7 +21,7 @@ from pipelines.datasets.manifest import open_dataset, write_model
 from pipelines.datasets.sentences import ALSO, read_shard
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.datasets.work import Work
-from pipelines.mine.edges import EDGE, read_array
+from pipelines.mine.edges import EDGE, read_array, write_array
 from pipelines.mine.mine_settings import ThresholdSettings
 from pipelines.mine.probe_pairs import read_plan
 from pipelines.mine.score_curve import ScoreCurve
@@ -32,6 +32,7 @@ NO_GOLD = np.empty((0, 2), np.int64)
 _EVEN = 0.0  # the score at which the pair classifier finds a pair as likely right as wrong
 _FEW = 0.15
 _UNLIKELY, _TIMES_AS_WRONG = -2.0, 3.0
+_MARGINS = ("values.npy", "counts.npy", "probes.npy")
 PROBES = "probe_pairs"  # the reason that probes and what they match are dropped for
 
 
@@ -61,11 +62,6 @@ def selection_url(work: Work) -> str:
     return work.scratch("selected.json")
 
 
-def margins_url(work: Work) -> str:
-    """What the margin alone matches, where candidates are scored again and a precision is wanted."""
-    return work.scratch("margins.npy")
-
-
 class Matched(NamedTuple):
     """What a threshold needs to know of matched edges."""
 
@@ -89,6 +85,17 @@ class Matched(NamedTuple):
             ScoreCounts.united(part.hits for part in parts),
             np.concatenate([np.zeros(0, EDGE), *(part.probes for part in parts)]),
         )
+
+
+def keep_margins(work: Work, matched: Matched) -> None:
+    """Keep aside what a threshold needs to know of what the margin alone matches."""
+    for name, array in zip(_MARGINS, (*matched.scores, matched.probes), strict=True):
+        write_array(work.scratch("margins", name), array)
+
+
+def _kept_margins(work: Work) -> Matched:
+    values, counts, probes = (read_array(work.scratch("margins", name)) for name in _MARGINS)
+    return Matched(ScoreCounts(values, counts), ScoreCounts.none(), probes)
 
 
 def is_probe(edges: np.ndarray, corpora: tuple[int, int]) -> np.ndarray:
@@ -157,8 +164,7 @@ def _chosen(matched: Matched, gold: np.ndarray, settings: ThresholdSettings) -> 
 def _calibration(work: Work, matched: Matched, source: SideFolders, target: SideFolders, rescored: bool) -> Calibration:
     """By the margins; those of re-scored pairs were kept aside, and are transferred to the other scores by rank."""
     plan = read_plan(source, target)
-    corpora = plan.n_src - plan.probes[0], plan.n_tgt - plan.probes[1]
-    by_margin = Matched.of(read_array(margins_url(work)), corpora, NO_GOLD) if rescored else matched
+    by_margin = _kept_margins(work) if rescored else matched
     edges = by_margin.probes
     calibration = calibrate(
         edges["source"], edges["target"], edges["score"],

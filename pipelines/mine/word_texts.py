@@ -7,11 +7,13 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from encoder.inference import Encoder
 from encoder.languages import canonical
 from encoder.segment import CHINESE, segment
 from mining.scoring.features import TextSide, text_side
+from mining.scoring.word_frequencies import WordFrequencies
 from mining.scoring.words import WordNumbers, Words, split_words
 
 _SEGMENTED = CHINESE | {"ja"}
@@ -51,7 +53,8 @@ class WordEncoder:
             new = np.flatnonzero(numbers >= before)
             try:
                 if len(new) or known.vectors is None:
-                    texts = words.vocabulary.take(pa.array(new)).to_pylist()
+                    # in lower case, as words are told apart: which text has one first must not matter
+                    texts = pc.utf8_lower(words.vocabulary.take(pa.array(new))).to_pylist()
                     known.add(self._project(self._encoder.encode(texts, lang)), before)
             except BaseException:
                 del self._known[lang]  # some words have a number, but no vector
@@ -77,8 +80,11 @@ class _KnownVectors:
         self.vectors[before:end] = made
 
 
-def read_texts(texts: Sequence[str], lang: str | None, encoder: WordEncoder) -> TextSide:
-    """What pair scoring knows of the texts of one side."""
+def read_texts(
+    texts: Sequence[str], lang: str | None, encoder: WordEncoder, frequencies: WordFrequencies | None = None
+) -> TextSide:
+    """What pair scoring knows of the texts of one side; words are weighed by these texts, or by `frequencies`."""
     column = pa.array(texts, pa.large_string())
     words = find_words(texts, lang) if _is_segmented(lang) else split_words(column)
-    return text_side(column, words, encoder.of(words, lang))
+    weights = None if frequencies is None else frequencies.idf(words.hashes)
+    return text_side(column, words, encoder.of(words, lang), weights)

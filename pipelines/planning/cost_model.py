@@ -19,7 +19,6 @@ from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
-from pipelines.mine.rescored_graph import MOST_ROWS
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.index_rates import IndexComparisons, index_comparisons
 from pipelines.planning.partition_costs import one_process_bytes, partition_cost, trained_rows
@@ -321,7 +320,6 @@ def _limits(
         cells, trained = cell_count(int(sides[0]), int(sides[1])), trained_rows(sides, found.dim, settings)
         advice = "raise --memory, or mine the corpora in parts: fewer cells are larger ones"
         limits.append(Limit("vectors that the codebook's cells begin with", cells, trained, advice))
-    limits.append(Limit("sentences that are scored again", rows, MOST_ROWS, "larger graphs keep their margins"))
     matching = _memory("mine", rows, found.dim, settings)
     limits.append(Limit("memory of matching", matching, settings.memory, "raise --memory"))
     one_worker = rows * _SECONDS_AN_EDGE / 3600

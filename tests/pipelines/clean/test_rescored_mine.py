@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from encoder.checkpoint import FINGERPRINT
 from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
-from pipelines.datasets.manifest import Dataset
 from pipelines.embed import loaded_encoders
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
@@ -24,7 +21,7 @@ from pipelines.mine.text_job import mine_corpora
 from tests.pipelines.clean.conftest import toy_pairs
 
 
-def _job(trained: Path, folder: Path, **changes: object) -> JobSettings:
+def job_of(trained: Path, folder: Path, **changes: object) -> JobSettings:
     pairs = toy_pairs(90, 7)
     (folder / "x.de").write_text("".join(f"{source}\n" for source, _ in pairs[:60]))
     (folder / "x.en").write_text("".join(f"{target}\n" for _, target in pairs[30:]))
@@ -38,7 +35,7 @@ def _job(trained: Path, folder: Path, **changes: object) -> JobSettings:
 
 def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_encoder: Path, tmp_path: Path) -> None:
     right = set(toy_pairs(90, 7)[30:60])
-    result = mine_corpora(_job(scoring_encoder, tmp_path))
+    result = mine_corpora(job_of(scoring_encoder, tmp_path))
     (table,) = pair_batches(result.pairs)
     found = list(zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True))
     scores = table["score"].to_numpy()
@@ -46,7 +43,7 @@ def test_candidates_are_scored_again_where_the_encoder_has_a_classifier(scoring_
     good = [pair in right for pair in found]
     assert sum(good[:30]) >= 27
     assert len({source for source, _ in found}) == len({target for _, target in found}) == len(found)
-    plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off"))
+    plain = mine_corpora(job_of(scoring_encoder, tmp_path, rescore="off"))
     (margins,) = pair_batches(plain.pairs)
     assert margins["score"].to_numpy().min() > 0 and plain.pairs.url != result.pairs.url
 
@@ -64,7 +61,7 @@ def test_the_encoder_is_loaded_once_and_kept_only_for_the_classifier(
         if stage == "graph":
             at_graph.append(str(scoring_encoder) in loaded_encoders._HELD)
 
-    mine_corpora(_job(scoring_encoder, tmp_path, rescore=rescore), report=report)
+    mine_corpora(job_of(scoring_encoder, tmp_path, rescore=rescore), report=report)
     assert len(loads) == 1
     assert at_graph == [held]
 
@@ -73,8 +70,8 @@ def test_a_precision_is_that_of_as_many_pairs_by_margin(scoring_encoder: Path, t
     seed = tmp_path / "seed.tsv"
     seed.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs(200, 8)), encoding="utf-8")
     wanted = {"seed": str(seed), "threshold": {"precision": 0.5}}
-    rescored = mine_corpora(_job(scoring_encoder, tmp_path, **wanted))
-    plain = mine_corpora(_job(scoring_encoder, tmp_path, rescore="off", **wanted))
+    rescored = mine_corpora(job_of(scoring_encoder, tmp_path, **wanted))
+    plain = mine_corpora(job_of(scoring_encoder, tmp_path, rescore="off", **wanted))
     assert rescored.pairs.rows == plain.pairs.rows > 20
     (table,) = pair_batches(rescored.pairs)
     corpus = set(toy_pairs(90, 7)[30:60])
@@ -97,7 +94,7 @@ def test_where_probes_cannot_tell_the_classifier_chooses_and_nothing_is_claimed(
         lines = [f"{source}\t{target}\n" for source, target in zip(left, right[1:] + right[:1], strict=True)]
         (tmp_path / "seed.tsv").write_text("".join(lines), encoding="utf-8")
         wanted |= {"seed": str(tmp_path / "seed.tsv")}
-    pairs = mine_corpora(_job(scoring_encoder, tmp_path, **wanted)).pairs
+    pairs = mine_corpora(job_of(scoring_encoder, tmp_path, **wanted)).pairs
     (table,) = pair_batches(pairs)
     found = zip(table["src_text"].to_pylist(), table["tgt_text"].to_pylist(), strict=True)
     good = [pair in set(toy_pairs(90, 7)[30:60]) for pair in found]
@@ -109,29 +106,27 @@ def test_where_probes_cannot_tell_the_classifier_chooses_and_nothing_is_claimed(
 
 def test_without_probes_or_classifier_every_pair_is_kept(scoring_encoder: Path, tmp_path: Path) -> None:
     wanted = {"threshold": {"precision": 0.9, "in_doubt": "classifier"}, "probes": "none", "rescore": "off"}
-    pairs = mine_corpora(_job(scoring_encoder, tmp_path, **wanted)).pairs
+    pairs = mine_corpora(job_of(scoring_encoder, tmp_path, **wanted)).pairs
     curve = ScoreCurve.read(pairs.url)
     assert curve is not None and curve.warning.endswith("every matched pair is kept")
     assert pairs.rows == pairs.manifest.counters.rows_in > 40
     with pytest.raises(ValueError, match="a target precision needs probe pairs, or in_doubt: classifier"):
-        _job(scoring_encoder, tmp_path, probes="none", threshold={"precision": 0.9})
+        job_of(scoring_encoder, tmp_path, probes="none", threshold={"precision": 0.9})
 
 
 def test_auto_leaves_margins_to_a_threshold_that_was_meant_for_them(scoring_encoder: Path, tmp_path: Path) -> None:
-    graph = cast(Dataset, SimpleNamespace(rows=100))
     fixed = {"threshold": {"at_least": 1.06}}
-    assert rescoring(_job(scoring_encoder, tmp_path, **fixed), graph) is None
-    assert rescoring(_job(scoring_encoder, tmp_path, rescore="on", **fixed), graph) is not None
+    assert rescoring(job_of(scoring_encoder, tmp_path, **fixed)) is None
+    assert rescoring(job_of(scoring_encoder, tmp_path, rescore="on", **fixed)) is not None
 
 
 def test_a_classifier_of_another_encoder_is_not_used(scoring_encoder: Path, tmp_path: Path) -> None:
-    graph = cast(Dataset, SimpleNamespace(rows=100))
     copy = tmp_path / "encoder"
     shutil.copytree(scoring_encoder, copy)
     (copy / FINGERPRINT).write_text("0" * 32)
-    assert rescoring(_job(copy, tmp_path), graph) is None
+    assert rescoring(job_of(copy, tmp_path)) is None
     with pytest.raises(InputError, match="of another encoder"):
-        rescoring(_job(copy, tmp_path, rescore="on"), graph)
+        rescoring(job_of(copy, tmp_path, rescore="on"))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +135,6 @@ def test_a_classifier_of_another_encoder_is_not_used(scoring_encoder: Path, tmp_
 def test_rescoring_that_cannot_be_is_refused_when_asked_for(
     scoring_encoder: Path, tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
-    graph = cast(Dataset, SimpleNamespace(rows=100))
-    assert rescoring(_job(scoring_encoder, tmp_path, **changes), graph) is None
+    assert rescoring(job_of(scoring_encoder, tmp_path, **changes)) is None
     with pytest.raises(InputError, match=message):
-        rescoring(_job(scoring_encoder, tmp_path, rescore="on", **changes), graph)
+        rescoring(job_of(scoring_encoder, tmp_path, rescore="on", **changes))

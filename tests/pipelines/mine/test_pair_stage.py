@@ -45,8 +45,10 @@ def plan_of(
         threshold=threshold,
         edges_at_once=edges_at_once,
     )
-    texts = (TextShards((TextShard(url, "", 0, rows),)) for url, rows in zip(write_texts(folder), (4, 3), strict=True))
-    return MinePlan(settings, work, complete, sides, *texts, ("en", "de"))
+    source, target = (
+        TextShards((TextShard(url, "", 0, rows),)) for url, rows in zip(write_texts(folder), (4, 3), strict=True)
+    )
+    return MinePlan(settings, work, complete, sides, source, target, (source, target), ("en", "de"))
 
 
 def write_texts(folder: Path) -> list[str]:

@@ -114,10 +114,10 @@ def test_shards_and_rows_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("lines", "changes", "limit"),
     [
-        (10**5, {}, "sentences that are scored again"),
+        (10**5, {}, "memory of matching"),
         (3 * 10**6, {"search": "exact"}, "comparisons of an exact search"),
         (10**8, {}, "memory of a search in one process"),
-        (10**9, {"memory": "1TB"}, "sentences that are scored again"),
+        (10**9, {"memory": "1TB"}, "vectors that the codebook's cells begin with"),
     ],
 )
 def test_the_first_limit(lines: int, changes: dict, limit: str) -> None:
@@ -275,8 +275,8 @@ def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
     (tmp_path / "en.txt").write_text("This is a plain sentence of English text.\n" * 30)
     lines, sample, lang = planned_side(str(tmp_path / "en.txt"), 10, 0)
     assert (lines, len(sample), lang) == (30, 10, "en")
-    (tmp_path / "te.txt").write_text("నేను నిన్న మార్కెట్‌కి వెళ్ళాను.\n" * 30, encoding="utf-8")
-    assert planned_side(str(tmp_path / "te.txt"), 10, 0).lang is None, "the detector knows no Telugu: none is detected"
+    (tmp_path / "sat.txt").write_text("ᱟᱢ ᱫᱚ ᱪᱮᱫ ᱮᱢ ᱪᱮᱠᱟᱭᱮᱫᱟ\n" * 30, encoding="utf-8")
+    assert planned_side(str(tmp_path / "sat.txt"), 10, 0).lang is None, "no Santali is known: none is detected"
     (tmp_path / "empty.txt").write_text("\n")
     for given, told in (("0", "nothing to plan for 0"), (str(tmp_path / "empty.txt"), "there is no text in it")):
         with pytest.raises(InputError, match=told):

@@ -1,0 +1,271 @@
+"""The candidates of a graph of any size scored by a pair classifier, step by step, as proposals for the matching.
+
+Words are weighed and lengths are judged by samples of both sides, which are all sentences of most mines; every other
+step works on a range of ids (`candidate_ends`). The scores are those of `rescoring.rescored_candidates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+
+from mining.even_rows import evenly_spread
+from mining.scoring.classifier import PairClassifier, Use, load_classifier
+from mining.scoring.features import MUTUAL, RATIO, likeliest, plain_features, rival_contrasts, with_contrasts
+from mining.scoring.surface import LengthModel, TextLengths, count_lengths, length_ratios
+from mining.scoring.word_frequencies import WordFrequencies
+from mining.threads import thread_pool
+from pipelines.datasets.manifest import read_model, write_model
+from pipelines.embed.loaded_encoders import held_encoder
+from pipelines.mine.candidate_ends import (
+    ROWS,
+    Candidates,
+    TextRows,
+    forward_edges,
+    join_sources,
+    join_targets,
+    lists_of,
+    read_texts_of,
+    texts_of,
+)
+from pipelines.mine.edges import EDGE, GraphShard
+from pipelines.mine.mine_plan import MinePlan
+from pipelines.mine.proposals import Proposed, proposed, write_proposals
+from pipelines.mine.rescoring import require_encoder
+from pipelines.mine.score_bands import matching_of, split_by
+from pipelines.mine.text_join import TextShard
+from pipelines.mine.word_texts import WordEncoder, find_words, read_texts
+from pipelines.runners.spool import Spool
+
+WEIGHED = 1_000_000  # sentences of a side by which its words are weighed
+MEASURED = 250_000  # sources whose likely pairs tell the lengths of translations
+SIDES = SOURCE, TARGET = 0, 1
+_NOTE = "rescored.json"
+LENGTHS = np.dtype(
+    [("ratio", "<f4"), ("source", "<i8"), ("target", "<i8"), ("characters", "<f4"), ("words", "<f4")]
+)  # of a mutual pair
+
+
+class SideText(NamedTuple):
+    """A file of sentences of a side."""
+
+    side: int
+    shard: TextShard
+
+
+class Weights(NamedTuple):
+    """How many sentences of each side have a word."""
+
+    source: WordFrequencies
+    target: WordFrequencies
+
+    @classmethod
+    def united(cls, parts: Iterable[Weights]) -> Weights:
+        given = list(parts)
+        return cls(*(WordFrequencies.united(part[side] for part in given) for side in SIDES))
+
+
+class FeatureRows(NamedTuple):
+    """Edges with their features, but for those that compare them with other edges of their targets."""
+
+    edges: np.ndarray  # EDGE, not scored yet
+    plain: np.ndarray  # (edges, features)
+    of_source: np.ndarray  # (edges, contrasted features)
+
+
+class Rescored(BaseModel):
+    """The note that all candidates are scored: the names of the files they are in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    names: list[str]
+
+
+def rescored_before(plan: MinePlan) -> list[Proposed]:
+    """What an earlier run has scored."""
+    note = _note(plan) if _asked(plan) else None
+    return [] if note is None else [proposed(plan.work, name) for name in note.names]
+
+
+def shards_to_rescore(plan: MinePlan) -> list[GraphShard]:
+    return plan.graph_shards if _asked(plan) and _note(plan) is None else []
+
+
+def texts_to_rescore(plan: MinePlan) -> list[SideText]:
+    if not shards_to_rescore(plan):
+        return []
+    return [SideText(side, shard) for side in SIDES for shard in plan.scored_texts[side].shards]
+
+
+def _asked(plan: MinePlan) -> bool:
+    return plan.settings.rescore is not None and not plan.complete and matching_of(plan.work) is None
+
+
+def _note(plan: MinePlan) -> Rescored | None:
+    return read_model(plan.work.scratch(_NOTE), Rescored)
+
+
+def rescore_here(plan: MinePlan) -> list[Proposed]:
+    """All steps in this process."""
+    shards, texts = shards_to_rescore(plan), texts_to_rescore(plan)
+    if not shards:
+        return rescored_before(plan)
+    weights = Weights.united([weigh(text, plan) for text in texts])
+    with Spool[int, object](plan.work) as by_source:
+        with Spool[int, object](plan.work) as by_target:
+            _spread(shards, texts, TARGET, by_target)
+            for item in by_target.groups():
+                by_source.add(targets(item, plan))
+        _spread(shards, texts, SOURCE, by_source)
+        lengths = length_model([measure(item, plan) for item in by_source.groups()])
+        with Spool[int, FeatureRows](plan.work) as scored:
+            for item in by_source.groups():
+                scored.add(describe(item, plan, weights, lengths))
+            found = [rescore(item, plan) for item in scored.groups()]
+    forget_model()
+    return note_rescored(found, plan)
+
+
+def _spread(shards: list[GraphShard], texts: list[SideText], side: int, spool: Spool[int, object]) -> None:
+    for shard in shards:
+        spool.add(graph_to_ranges(shard, side))
+    for text in texts:
+        spool.add(texts_to_ranges(text, side))
+
+
+def weigh(text: SideText, plan: MinePlan) -> Weights:
+    """The words of those sentences of a file that are in the sample."""
+    shard = text.shard
+    sample = evenly_spread(plan.scored_texts[text.side].rows, WEIGHED)
+    own = sample[slice(*np.searchsorted(sample, [shard.first, shard.first + shard.rows]))] - shard.first
+    texts = read_texts_of(shard).take(pa.array(own)).to_pylist()
+    none = WordFrequencies.united([])
+    found = WordFrequencies.of(find_words(texts, plan.languages[text.side]))
+    return Weights(none, found) if text.side == TARGET else Weights(found, none)
+
+
+def graph_to_ranges(shard: GraphShard, side: int) -> Iterator[tuple[int, object]]:
+    """What a file of the graph has to say of the sentences of a side."""
+    if shard.direction == ("backward" if side == TARGET else "forward"):
+        yield from lists_of(shard)
+    elif side == TARGET:  # sources hear of backward edges together with what is known of their targets
+        yield from forward_edges(shard)
+
+
+def texts_to_ranges(text: SideText, side: int) -> Iterator[tuple[int, object]]:
+    """The texts of a file that is of this side."""
+    if text.side == side:
+        yield from texts_of(text.shard)
+
+
+def targets(item: tuple[int, Iterable[object]], plan: MinePlan) -> Iterator[tuple[int, object]]:
+    return join_targets(*item, _model(plan).classifier.least_mean)
+
+
+def measure(item: tuple[int, Iterable[object]], plan: MinePlan) -> np.ndarray:
+    """The lengths of the mutual pairs of those sources of a range that are in the sample."""
+    found = join_sources(*item, _model(plan).classifier.least_mean)
+    sample = evenly_spread(plan.sides.rows("forward"), MEASURED)
+    chosen = np.flatnonzero((found.directions == MUTUAL) & _contains(sample, found.source))
+    measured = np.zeros(len(chosen), LENGTHS)
+    measured["ratio"] = found.of_graph[chosen, RATIO]
+    measured["source"], measured["target"] = found.source[chosen], found.target[chosen]
+    places = found.places
+    source, rows = _lengths(found.source_texts, places[SOURCE][chosen], plan.languages[SOURCE])
+    target, columns = _lengths(found.target_texts, places[TARGET][chosen], plan.languages[TARGET])
+    measured["characters"], measured["words"] = length_ratios(source, target, rows, columns)
+    return measured
+
+
+def _lengths(texts: TextRows, places: np.ndarray, lang: str | None) -> tuple[TextLengths, np.ndarray]:
+    """The lengths of some texts, and where each of `places` is among them."""
+    wanted, back = np.unique(places, return_inverse=True)
+    own = texts.texts.take(pa.array(wanted))
+    return count_lengths(own, find_words(own.to_pylist(), lang)), back
+
+
+def length_model(parts: Iterable[np.ndarray]) -> LengthModel:
+    """By the likely ones of all measured pairs."""
+    measured = np.concatenate([np.zeros(0, LENGTHS), *parts])
+    best = measured[likeliest(measured["ratio"], measured["source"], measured["target"])]
+    return LengthModel.of(best["characters"], best["words"])
+
+
+def describe(
+    item: tuple[int, Iterable[object]], plan: MinePlan, weights: Weights, lengths: LengthModel
+) -> Iterator[tuple[int, FeatureRows]]:
+    """The features of all edges of a range of sources, by range of targets."""
+    model = _model(plan)
+    found = join_sources(*item, model.classifier.least_mean)
+    if not len(found.source):
+        return
+    texts = zip((found.source_texts, found.target_texts), plan.languages, weights, strict=True)
+    source, target = (read_texts(rows.texts.to_pylist(), lang, model.words, of_side) for rows, lang, of_side in texts)
+    with thread_pool() as pool:
+        plain = plain_features(found.of_graph, lengths, source, target, *found.places, pool)
+    of_source = rival_contrasts(plain, found.source)
+    edges = _as_edges(found)
+    for key, rows in split_by(found.target // ROWS, np.arange(len(edges))):
+        yield key, FeatureRows(edges[rows], plain[rows], of_source[rows])
+
+
+def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Proposed:
+    """Score all edges of a range of targets; those among probes serve calibration only, and are left out."""
+    key, parts = item
+    edges, plain, of_source = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((edges["target"], edges["source"]))
+    edges, plain, of_source = edges[order], plain[order], of_source[order]
+    features = with_contrasts(plain, of_source, rival_contrasts(plain, edges["target"]))
+    with thread_pool() as pool:
+        edges["score"] = _model(plan).classifier.log_ratios(features, Use.mining, pool.count)
+    edges = edges[(edges["source"] < plan.source_texts.rows) & (edges["target"] < plan.target_texts.rows)]
+    return write_proposals(plan.work, f"rescored-{key:05d}.npy", edges, plan.lowest)
+
+
+def note_rescored(found: Iterable[Proposed], plan: MinePlan) -> list[Proposed]:
+    """Record that all candidates are scored."""
+    every = sorted(found, key=lambda each: each.name)
+    if shards_to_rescore(plan):
+        write_model(plan.work.scratch(_NOTE), Rescored(names=[each.name for each in every]))
+    return every
+
+
+def forget_model() -> None:
+    """Let go of the encoder."""
+    _loaded.cache_clear()
+
+
+class _Model(NamedTuple):
+    classifier: PairClassifier
+    words: WordEncoder
+
+
+def _model(plan: MinePlan) -> _Model:
+    settings = plan.settings.rescore
+    assert settings is not None
+    return _loaded(settings.classifier, settings.version, settings.encoder)
+
+
+@lru_cache(maxsize=1)
+def _loaded(classifier: str, version: str, encoder: str) -> _Model:
+    found, own = load_classifier(classifier), held_encoder(encoder)
+    require_encoder(found, own)
+    return _Model(found, WordEncoder(own, found.project))
+
+
+def _as_edges(found: Candidates) -> np.ndarray:
+    edges = np.zeros(len(found.source), EDGE)
+    edges["source"], edges["target"] = found.source, found.target
+    edges["cosine"], edges["directions"] = found.cosine, found.directions
+    return edges
+
+
+def _contains(ordered: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which rows are among some in order."""
+    places = np.minimum(np.searchsorted(ordered, rows), max(len(ordered) - 1, 0))
+    return ordered[places] == rows if len(ordered) else np.zeros(len(rows), bool)
