@@ -15,7 +15,7 @@ from mining.language_id.sentence_language import LIKELY, confusable, is_known, l
 
 _SURE = 0.8
 _ROUNDS = 30
-_UNSEEN = 0.02  # sentences imagined of every language: a handful of lines alone is no proof
+_UNSEEN = 1.7  # sentences imagined, of all languages alike: a handful of lines alone is no proof
 
 
 class Detection(NamedTuple):
@@ -84,5 +84,5 @@ def _mixture(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     for _ in range(_ROUNDS):
         weighted = likelihoods * shares
         responsible = (weighted / weighted.sum(axis=1, keepdims=True)).sum(axis=0)
-        shares = (responsible + _UNSEEN) / (count + _UNSEEN * languages)
+        shares = (responsible + _UNSEEN / languages) / (count + _UNSEEN)
     return shares

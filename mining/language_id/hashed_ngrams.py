@@ -21,21 +21,19 @@ _SIGNS_OF_CODE = tuple(map(ord, "#$&*+/<=>@\\^_`{|}~"))
 _BREAK, UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
 # First and last code points of the scripts that there was text in, Latin and ideographs aside.
 _SCRIPTS = (
-    (0x0370, 0x052F),  # Greek, Cyrillic
-    (0x0590, 0x06FF),  # Hebrew, Arabic
+    (0x0370, 0x06FF),  # Greek, Cyrillic, Armenian, Hebrew, Arabic
     (0x0750, 0x077F),  # more Arabic
-    (0x0900, 0x09FF),  # Devanagari, Bengali
-    (0x0A80, 0x0AFF),  # Gujarati
-    (0x0B80, 0x0BFF),  # Tamil
-    (0x0D80, 0x0E7F),  # Sinhala, Thai
-    (0x0F00, 0x0FFF),  # Tibetan
-    (0x10A0, 0x139F),  # Georgian, Hangul, Ethiopic
+    (0x08A0, 0x08FF),
+    (0x0900, 0x0EFF),  # Devanagari to Lao
+    (0x0F00, 0x109F),  # Tibetan, Burmese
+    (0x10A0, 0x13FF),  # Georgian, Hangul, Ethiopic, Cherokee
     (0x1780, 0x17FF),  # Khmer
     (0x1C80, 0x1CBF),  # more Cyrillic and Georgian
     (0x1F00, 0x1FFF),  # more Greek
     (0x2D00, 0x2DFF),  # more Georgian, Ethiopic, Cyrillic
     (0x3130, 0x318F),  # more Hangul
     (0xA960, 0xA97F),
+    (0xAB70, 0xABBF),  # more Cherokee
     (0xAC00, 0xD7FF),
     (0xFB1D, 0xFEFF),  # forms of Hebrew and Arabic letters
 )

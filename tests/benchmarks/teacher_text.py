@@ -1,4 +1,4 @@
-"""Sentences and a teacher's vectors of what they mean, for `teacher:` of configs/default.yaml.
+"""Sentences and a teacher's vectors of what they mean, for `teacher:` of configs/ems-small.yaml.
 
     pip install --target FOLDER onnxruntime onnxruntime-extensions onnx
     PYTHONPATH=FOLDER python -m tests.benchmarks.teacher_text MODEL runs/package-text runs/teacher
@@ -47,7 +47,7 @@ def pairs_of(path: Path, most: int, rng: random.Random) -> Iterator[tuple[str, d
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         rows = [line.rstrip("\n").split("\t") for line in lines]
     here, there = langs.index("en"), 1 - langs.index("en")
-    lang = "sk" if path.name == "en-sl.tsv.xz" else langs[there]  # see configs/default.yaml
+    lang = "sk" if path.name == "en-sl.tsv.xz" else langs[there]  # see configs/ems-small.yaml
     for row in rng.sample(rows, min(most, len(rows))):
         if len(row[here].split()) < _WORDS.stop:
             yield row[here], {lang: row[there]}
