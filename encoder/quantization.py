@@ -24,8 +24,8 @@ from mining.files import atomic_path
 
 _TOKENS = "tokens.weight"  # few and in every sentence: all of them finely
 _LAYERS = (8, 4, 2)  # dimensions of a byte, from coarse to fine
-# Share of a row's energy that is lost when it is dropped, or coded with this many dimensions a byte: measured on
-# configs/default.yaml. They only decide which rows are worth their bytes.
+# Share of a row's energy that is lost when it is dropped, or coded with this many dimensions a byte: measured on an
+# encoder of the package. They only decide which rows are worth their bytes.
 _LOSSES = (1.0, 0.30, 0.083, 0.007)
 _SCALE_BYTES = 2
 
