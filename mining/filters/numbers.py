@@ -34,7 +34,8 @@ class NumberFilter(PairFilter):
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         scores = np.ones(len(pairs.src))
-        digits, ascii_digits = sum(count_characters(text, r"\p{Nd}", "[0-9]").kinds for text, _ in pairs.sides()).T
+        counts = [count_characters(text, r"\p{Nd}", "[0-9]").kinds for text, _ in pairs.sides()]
+        digits, ascii_digits = (counts[0] + counts[1]).T
         rows = np.flatnonzero(digits)
         chosen, others = pairs.take(rows), digits[rows] > ascii_digits[rows]
         for row, *texts, other in zip(rows, chosen.src.to_pylist(), chosen.tgt.to_pylist(), others, strict=True):
