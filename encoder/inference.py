@@ -28,7 +28,7 @@ from encoder.tokens import Tokens
 from mining.errors import InputError
 
 # Matrices of this many rows keep a CPU core busy and still fit its cache; a GPU wants far more.
-_CPU_TOKENS, _GPU_TOKENS, _BAG_TOKENS = 2048, 32768, 1 << 18
+_CPU_TOKENS, _GPU_TOKENS, _BAG_TOKENS = 2048, 32768, 1 << 19
 # A matrix product of fewer rows than this takes another path through the BLAS, and rounds otherwise.
 _FEWEST_TOKENS = 64
 
@@ -180,20 +180,24 @@ class Encoder:
         self, tokens: Tokens, *, batch_tokens: int | None = None, normalize: bool = False, progress: bool = False
     ) -> np.ndarray:
         """Vectors (n, dim) float32 of sentences that are token ids already."""
-        order = np.argsort(-tokens.lengths, kind="stable")  # longest first: what does not fit memory fails at once
-        ordered = tokens.take(order)
+        order: np.ndarray | None = None
+        ordered = tokens
+        if not isinstance(self.model, Bag):
+            order = np.argsort(-tokens.lengths, kind="stable")  # longest first: what does not fit memory fails at once
+            ordered = tokens.take(order)
         spans = self.spans(ordered.lengths, batch_tokens)
-        vectors = np.empty((len(order), self.dim), np.float32)
+        vectors = np.empty((len(ordered.lengths), self.dim), np.float32)
 
         def start(span: Span) -> torch.Tensor:
             with torch.inference_mode():  # which belongs to the thread, as torch's number of threads does
                 return self._forward(ordered, span, normalize)
 
         def finish(span: Span, made: torch.Tensor) -> int:
-            vectors[order[span.start : span.stop]] = made.cpu().numpy()
+            rows = slice(span.start, span.stop)
+            vectors[rows if order is None else order[rows]] = made.cpu().numpy()
             return span.stop - span.start
 
-        for _ in _bar(self._run_all(start, finish, spans), len(order), progress):
+        for _ in _bar(self._run_all(start, finish, spans), len(vectors), progress):
             pass
         return vectors
 
@@ -204,9 +208,9 @@ class Encoder:
         return torch.autocast(self.device.type, getattr(torch, self.compute_dtype))
 
     def spans(self, lengths: np.ndarray, batch_tokens: int | None = None) -> list[Span]:
-        """The batches of sentences sorted by falling length; a bag sums each sentence alone, whatever is beside it."""
-        uniform = not isinstance(self.model, Bag)
-        return list(plan(lengths, batch_tokens or self.batch_tokens, uniform=uniform))
+        """The batches of sentences sorted by falling length; of a bag, which pads nothing, in any order."""
+        cut = by_tokens if isinstance(self.model, Bag) else plan
+        return list(cut(lengths, batch_tokens or self.batch_tokens))
 
     def _forward(self, ordered: Tokens, span: Span, normalize: bool) -> torch.Tensor:
         offsets = ordered.offsets[span.start : span.stop + 1]
@@ -262,19 +266,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
-def plan(lengths: np.ndarray, batch_tokens: int, *, uniform: bool) -> Iterator[Span]:
+def plan(lengths: np.ndarray, batch_tokens: int) -> Iterator[Span]:
     """Spans of sentences sorted by falling length, none above `batch_tokens` tokens.
 
-    With `uniform` all sentences of a span are equally long. They need neither padding nor mask, and the vector of a
-    sentence does not depend on its neighbours: padding would change the last bits of it.
+    All sentences of a span are equally long. They need neither padding nor mask, and the vector of a sentence does not
+    depend on its neighbours: padding would change the last bits of it.
     """
     start, end = 0, len(lengths)
     falling = -lengths
     while start < end:
-        width = max(1, int(lengths[start]))
-        stop = min(end, start + max(1, batch_tokens // width))
-        if uniform:
-            stop = start + int(np.searchsorted(falling[start:stop], falling[start], "right"))
+        stop = min(end, start + max(1, batch_tokens // max(1, int(lengths[start]))))
+        stop = start + int(np.searchsorted(falling[start:stop], falling[start], "right"))
+        yield Span(start, stop)
+        start = stop
+
+
+def by_tokens(lengths: np.ndarray, batch_tokens: int) -> Iterator[Span]:
+    """Spans of sentences in their order, none above `batch_tokens` tokens but where one sentence is."""
+    ends = np.cumsum(np.maximum(lengths, 1))
+    start = 0
+    while start < len(lengths):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + batch_tokens, "right")))
         yield Span(start, stop)
         start = stop
 

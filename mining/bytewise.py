@@ -124,26 +124,33 @@ def collect(
     columns: SearchSide,
     left: int,
     view: ColumnView,
+    by_cosines: bool,
     slack: np.float32,
     found: CandidateEdges,
     count: int,
 ) -> tuple[int, int]:
     """Append what reaches the cut-off of its row or its column, from row `first` of the block on.
 
-    What is among the best so far gets its cosine, and the cut-offs rise: they soon rule out nearly everything. Returns
-    the row to go on with, as it stops where a row might not fit any more, and how many candidates there are.
+    With what is among the best so far the cut-offs rise, by its cosine or by what that is at least: they soon rule out
+    nearly everything. Returns the row to go on with, as it stops where a row might not fit any more, and how many
+    candidates there are.
     """
     width = block.shape[1]
     row_scratch, column_scratch = _scratch(rows), _scratch(columns)
     scales, bounds = columns.scales[left : left + width], columns.bounds[left : left + width]
-    cutoffs = view.cutoffs[left : left + width]
+    cutoffs, column_tops = view.cutoffs[left : left + width], view.tops[left : left + width]
+    # Once: to take one from a tuple counts a reference.
+    row_scales, row_bounds, row_cutoffs, row_tops = rows.scales, rows.bounds, rows.cutoffs, rows.tops
+    row_stored, row_inverse, row_places = rows.stored, rows.inverse, rows.places
+    column_stored, column_inverse, column_places = columns.stored, columns.inverse, columns.places
+    found_rows, found_columns, found_scores = found
     flags = np.zeros(-(-width // _WORD) * _WORD, np.uint8)
     words = flags.view(np.uint64)  # hits are rare: most of these are zero
     for i in range(first, block.shape[0]):
-        if count + width > found.rows.shape[0]:
+        if count + width > found_rows.shape[0]:
             return i, count
         row = top + i
-        scale, bound, cutoff = rows.scales[row], rows.bounds[row], rows.cutoffs[row]
+        scale, bound, cutoff = row_scales[row], row_bounds[row], row_cutoffs[row]
         _flag(block[i], scales, bounds, cutoffs, scale, bound, cutoff, flags)
         for word in range(words.shape[0]):
             if words[word] == 0:
@@ -154,15 +161,23 @@ def collect(
                 score = scales[j] * np.float32(block[i, j]) * scale
                 if score + bounds[j] < cutoff and score + bound < cutoffs[j]:  # which have risen since
                     continue
-                found.rows[count], found.columns[count], found.scores[count] = row, left + j, score
+                found_rows[count], found_columns[count], found_scores[count] = row, left + j, score
                 count += 1
                 if score >= cutoff + bound or score >= cutoffs[j] + bounds[j]:
-                    cosine = _near_cosine(rows, row, row_scratch, columns, left + j, column_scratch) - slack
-                    _raise(rows.tops[row], cosine)
-                    _raise(view.tops[left + j], cosine)
-                    cutoff = max(cutoff, rows.tops[row, -1] - bound)
-                    cutoffs[j] = max(cutoffs[j], view.tops[left + j, -1] - bounds[j])
-        rows.cutoffs[row] = cutoff
+                    cosine = score - bound - bounds[j]
+                    if by_cosines:
+                        places = row_places[row], column_places[left + j]
+                        vectors = (
+                            _widened(row_stored, places[0], row_scratch),
+                            _widened(column_stored, places[1], column_scratch),
+                        )
+                        inverse = row_inverse[places[0]] * column_inverse[places[1]]
+                        cosine = _near_cosine(vectors[0], vectors[1], inverse) - slack
+                    _raise(row_tops[row], cosine)
+                    _raise(column_tops[j], cosine)
+                    cutoff = max(cutoff, row_tops[row, -1] - bound)
+                    cutoffs[j] = max(cutoffs[j], column_tops[j, -1] - bounds[j])
+        row_cutoffs[row] = cutoff
     return block.shape[0], count
 
 
@@ -250,47 +265,37 @@ def rescore(
 ) -> None:
     """The k best of each row's candidates by canonical cosine, computed only where the bound leaves a chance."""
     k = scores.shape[1]
-    own_scratch, other_scratch = _scratch(side), _scratch(other)
-    tops = np.empty(k, np.float32)
+    own_scratch, other_scratch, tops = _scratch(side), _scratch(other), np.empty(k, np.float32)
+    # Once: to take one from a tuple counts a reference.
+    own_stored, own_inverse, own_places, own_bounds = side.stored, side.inverse, side.places, side.bounds
+    other_stored, other_inverse, other_places, other_bounds = other.stored, other.inverse, other.places, other.bounds
     for key in range(first, last):
         tops[:] = LOWEST
         for n in range(starts[key], starts[key + 1]):
             _raise(tops, approximate[order[n]])
+        place = own_places[key]
+        own, inverse, bound = _widened(own_stored, place, own_scratch), own_inverse[place], own_bounds[key]
         for promising in (True, False):  # first those that rule out most of the others
             for n in range(starts[key], starts[key + 1]):
                 score, column = approximate[order[n]], others[order[n]]
                 if (score >= tops[k - 1]) != promising:
                     continue
-                if score + side.bounds[key] + other.bounds[column] < scores[key, k - 1]:
+                if score + bound + other_bounds[column] < scores[key, k - 1]:
                     continue
-                near = _near_cosine(side, key, own_scratch, other, column, other_scratch)
-                if near + slack >= scores[key, k - 1]:
-                    cosine = _cosine(side, key, own_scratch, other, column, other_scratch)
-                    insert_in_order(scores[key], places[key], cosine, other.places[column])
-
-
-@nb.njit(nogil=True, cache=True)
-def _cosine(
-    rows: SearchSide, i: int, row_scratch: np.ndarray, columns: SearchSide, j: int, column_scratch: np.ndarray
-) -> np.float32:
-    """The canonical cosine of a pair, as `top_k.cosines` computes it."""
-    row, column = rows.places[i], columns.places[j]
-    product = dot(_widened(rows.stored, row, row_scratch), _widened(columns.stored, column, column_scratch))
-    return np.float32(product * (rows.inverse[row] * columns.inverse[column]))
+                place = other_places[column]
+                vector, length = _widened(other_stored, place, other_scratch), inverse * other_inverse[place]
+                if not promising and _near_cosine(own, vector, length) + slack < scores[key, k - 1]:
+                    continue
+                insert_in_order(scores[key], places[key], np.float32(dot(own, vector) * length), place)
 
 
 @nb.njit(nogil=True, cache=True, fastmath=True)
-def _near_cosine(
-    rows: SearchSide, i: int, row_scratch: np.ndarray, columns: SearchSide, j: int, column_scratch: np.ndarray
-) -> np.float32:
-    """The same in float32, in any order of summation."""
-    row, column = rows.places[i], columns.places[j]
-    left = _widened(rows.stored, row, row_scratch)
-    right = _widened(columns.stored, column, column_scratch)
+def _near_cosine(x: np.ndarray, y: np.ndarray, inverse: float) -> np.float32:
+    """The cosine of two vectors in float32, in any order of summation; `inverse` is that of the lengths' product."""
     product = np.float32(0)
-    for n in range(left.shape[0]):
-        product += left[n] * right[n]
-    return np.float32(product * (rows.inverse[row] * columns.inverse[column]))
+    for n in range(x.shape[0]):
+        product += x[n] * y[n]
+    return np.float32(product * inverse)
 
 
 @nb.njit(nogil=True, cache=True, inline="always")

@@ -35,6 +35,7 @@ _LEAST_ROWS = 2048  # below, cut-offs are too weak to rule much out, and float32
 _MOST_NEIGHBOURS = 32
 _CANDIDATE_BYTES = 28  # row, column and score, and its number in the orders by row and by column
 _ROUND_ROWS = 1024
+_COARSE_SHARE = 0.5  # of the room for candidates: where more are left, cosines are worth their time
 _MOST_COLUMNS = 1024  # of a product: wider ones leave the cache before their rows are looked through
 
 
@@ -44,17 +45,28 @@ def int8_is_fast() -> bool:
 
 
 def quantised_cell(source: Vectors, target: Vectors, k: int, blocks: Blocks, pool: Threads) -> KnnGraph | None:
-    """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels."""
-    rows, columns = _side(source, k), _side(target, k)
+    """The exact graph, or None where int8 leaves too many candidates. Takes no more memory than float32 panels.
+
+    Cut-offs rise by what cosines are at least, which is at hand; where that leaves too many, by cosines themselves.
+    """
     blocks = Blocks(blocks.rows, min(blocks.columns, _MOST_COLUMNS))
-    if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
-        return None
-    search = _Search(source, rows, target, columns, blocks, pool)
-    for top in range(0, len(rows.places), blocks.rows):
-        height = search.begin_rows(top)
-        for left in range(0, len(columns.places), blocks.columns):
-            width = min(blocks.columns, len(columns.places) - left)
-            if not search.block(top, height, left, width):
+    for by_cosines in (False, True):
+        rows, columns = _side(source, k), _side(target, k)
+        if min(len(rows.places), len(columns.places)) < _LEAST_ROWS or k > _MOST_NEIGHBOURS:
+            return None
+        graph = _searched(_Search(source, rows, target, columns, blocks, pool, by_cosines), blocks)
+        if graph is not None:
+            return graph
+    return None
+
+
+def _searched(search: _Search, blocks: Blocks) -> KnnGraph | None:
+    """All blocks, or None where there are too many candidates."""
+    height, width = search.shape
+    for top in range(0, height, blocks.rows):
+        rows = search.begin_rows(top)
+        for left in range(0, width, blocks.columns):
+            if not search.block(top, rows, left, min(blocks.columns, width - left)):
                 return None
     return search.rescored()
 
@@ -78,9 +90,18 @@ class _Search:
     """One pass over the blocks of a cell: cut-offs rise, candidates gather, and are rescored at the end."""
 
     def __init__(
-        self, source: Vectors, rows: SearchSide, target: Vectors, columns: SearchSide, blocks: Blocks, pool: Threads
+        self,
+        source: Vectors,
+        rows: SearchSide,
+        target: Vectors,
+        columns: SearchSide,
+        blocks: Blocks,
+        pool: Threads,
+        by_cosines: bool,
     ) -> None:
         self._source, self._rows, self._target, self._columns, self._pool = source, rows, target, columns, pool
+        self._by_cosines = by_cosines
+        self.shape = len(rows.places), len(columns.places)
         self._slack = np.float32(error_bound(source.dim))
         height, width = min(blocks.rows, len(rows.places)), min(blocks.columns, len(columns.places))
         self._row_codes = torch.empty((height, source.dim), dtype=torch.int8)
@@ -136,10 +157,10 @@ class _Search:
         view = ColumnView(*(views[thread] for views in self._views))
         while row < len(block):
             places = row, self._rows, top, self._columns, left
-            row, count = collect(block, *places, view, self._slack, found, self._counts[thread])
+            row, count = collect(block, *places, view, self._by_cosines, self._slack, found, self._counts[thread])
             if row < len(block):
                 count = prune(found, count, self._rows, self._columns)
-                if count + 2 * block.shape[1] > len(found.rows):
+                if count + 2 * block.shape[1] > len(found.rows) * (1 if self._by_cosines else _COARSE_SHARE):
                     return False
             self._counts[thread] = count
         return True

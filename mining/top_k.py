@@ -10,9 +10,10 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from mining.lane_sums import LANES, lane_sums
+
 MISSING = -1  # the place of a neighbour that does not exist; its score is -inf
 
-_LANES = 32  # partial sums of a dot product
 _STRIDE = 64  # columns tested at once: the test vectorises, the insertions behind it are rare
 
 
@@ -79,16 +80,8 @@ def sweep(
 @nb.njit(nogil=True, cache=True)
 def dot(x: np.ndarray, y: np.ndarray) -> float:
     """The canonical dot product: float64 (products of float32 are exact in it), one fixed order of summation."""
-    sums = np.zeros(_LANES)  # side by side, so that the loop vectorises without changing the order
-    whole = x.shape[0] // _LANES * _LANES
-    for start in range(0, whole, _LANES):
-        left, right = x[start : start + _LANES], y[start : start + _LANES]
-        for lane in range(_LANES):
-            sums[lane] += np.float64(left[lane]) * np.float64(right[lane])
-    total = 0.0
-    for lane in range(_LANES):
-        total += sums[lane]
-    for i in range(whole, x.shape[0]):
+    total = lane_sums(x, y)
+    for i in range(x.shape[0] // LANES * LANES, x.shape[0]):
         total += np.float64(x[i]) * np.float64(y[i])
     return total
 

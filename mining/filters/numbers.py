@@ -34,20 +34,25 @@ class NumberFilter(PairFilter):
 
     def score(self, pairs: TextPairs) -> NDArray[np.float64]:
         scores = np.ones(len(pairs.src))
-        digits = [count_characters(text, r"\p{Nd}").kinds[:, 0] for text, _ in pairs.sides()]
-        rows = np.flatnonzero(digits[0] + digits[1])
-        chosen = pairs.take(rows)
-        for row, source, target in zip(rows, chosen.src.to_pylist(), chosen.tgt.to_pylist(), strict=True):
-            scores[row] = _overlap(_numbers(source), _numbers(target))
+        counts = [count_characters(text, r"\p{Nd}", "[0-9]").kinds for text, _ in pairs.sides()]
+        digits, ascii_digits = (counts[0] + counts[1]).T
+        rows = np.flatnonzero(digits)
+        chosen, others = pairs.take(rows), digits[rows] > ascii_digits[rows]
+        for row, *texts, other in zip(rows, chosen.src.to_pylist(), chosen.tgt.to_pylist(), others, strict=True):
+            scores[row] = _overlap(*(_numbers(text.translate(_ascii_digits()) if other else text) for text in texts))
         return scores
 
     def accept(self, scores: NDArray) -> NDArray[np.bool_]:
         return scores >= self.min_overlap
 
 
-def _overlap(source: Counter[str], target: Counter[str]) -> float:
+def _overlap(source: list[str], target: list[str]) -> float:
     if source == target:
         return 1.0
+    return _share(Counter(source), Counter(target))
+
+
+def _share(source: Counter[str], target: Counter[str]) -> float:
     common = (source & target).total()
     left, right = source - target, target - source
     if not left or not right:
@@ -56,10 +61,11 @@ def _overlap(source: Counter[str], target: Counter[str]) -> float:
     return 2 * common / (2 * common + missing) if missing else 1.0
 
 
-def _numbers(text: str) -> Counter[str]:
-    plain = text if text.isascii() else text.translate(_ascii_digits())
+def _numbers(text: str) -> list[str]:
+    found = _NUMBER.findall(text)
+    plain = (number if number.isdigit() else number.translate(_SEPARATORS) for number in found)
     # A run of thousands of digits is no number, and Python refuses to convert it.
-    return Counter([number.translate(_SEPARATORS).lstrip("0")[:100] or "0" for number in _NUMBER.findall(plain)])
+    return [number.lstrip("0")[:100] or "0" for number in plain]
 
 
 @cache

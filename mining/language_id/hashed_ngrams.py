@@ -17,6 +17,7 @@ _LONGEST = 5  # n-gram in letters
 MAX_FEATURES = MAX_CHARACTERS * (_LONGEST + 3)  # those of all words fit
 MAX_WORDS = MAX_CHARACTERS // 2 + 1
 
+_SPACE = 0x20
 _SIGNS_OF_CODE = tuple(map(ord, "#$&*+/<=>@\\^_`{|}~"))
 _BREAK, UNKNOWN, _LATIN, _LETTER, _IDEOGRAPH = range(5)
 # First and last code points of the scripts that there was text in, Latin and ideographs aside.
@@ -99,11 +100,15 @@ def find_words(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
 
     Latin words are left out of a sentence in another script, and what looks like code of any: they tell nothing.
     """
-    counts = np.zeros(_IDEOGRAPH + 1, np.int64)
+    unknown = latin = letters = ideographs = 0
     for i in range(begin, end):
-        counts[kinds[points[i]]] += 1
-    latin, others = counts[_LATIN], counts[_LETTER] + _IDEOGRAPH_LETTERS * counts[_IDEOGRAPH]
-    if counts[UNKNOWN] > latin + others:
+        kind = kinds[points[i]]
+        unknown += kind == UNKNOWN
+        latin += kind == _LATIN
+        letters += kind == _LETTER
+        ideographs += kind == _IDEOGRAPH
+    others = letters + _IDEOGRAPH_LETTERS * ideographs
+    if unknown > latin + others:
         return -1
     least = _LETTER if _LATIN_FOR_ANOTHER * others > latin else _LATIN
     count = 0
@@ -115,7 +120,8 @@ def find_words(points, begin, end, kinds, out):  # type: ignore[no-untyped-def]
         first = i
         while i < end and kinds[points[i]] >= least:
             i += 1
-        if kinds[points[first]] == _LATIN and _in_code(points, first - 1, i, begin, end, kinds):
+        between_spaces = (first == begin or points[first - 1] == _SPACE) and (i == end or points[i] == _SPACE)
+        if not between_spaces and kinds[points[first]] == _LATIN and _in_code(points, first - 1, i, begin, end, kinds):
             continue
         out[count, 0], out[count, 1] = first, i
         count += 1

@@ -31,6 +31,7 @@ from mining.language_id.hashed_ngrams import (
 MODEL_FILE = Path(__file__).with_name("model.npz")
 _BATCH = 8192  # sentences; bounds the memory for scores
 _LANES = 32  # languages added at a time
+_WORDS = 4  # added at a time
 _REMEMBERED = 1 << 17  # words, by each thread: 26 MB
 _LONGEST_REMEMBERED = 40  # letters: the sums of longer words might not fit 16 bits
 
@@ -93,7 +94,7 @@ class WordSums(NamedTuple):
 
     slots: NDArray[np.int32]  # open addressing: the place of a word in the other arrays, or -1
     keys: NDArray[np.uint64]  # (_REMEMBERED,)
-    sums: NDArray[np.int16]  # (_REMEMBERED, languages up to whole lanes)
+    sums: NDArray[np.int16]  # (_REMEMBERED + 1, languages up to whole lanes), the last row of zeros
     features: NDArray[np.int32]  # (_REMEMBERED,)
     size: NDArray[np.int64]  # (1,) words so far
 
@@ -109,7 +110,7 @@ class _Memory(threading.local):
             self.words = WordSums(
                 np.full(4 * _REMEMBERED, -1, np.int32),
                 np.empty(_REMEMBERED, np.uint64),
-                np.zeros((_REMEMBERED, -(-len(model.languages) // _LANES) * _LANES), np.int16),
+                np.zeros((_REMEMBERED + 1, -(-len(model.languages) // _LANES) * _LANES), np.int16),
                 np.empty(_REMEMBERED, np.int32),
                 np.zeros(1, np.int64),
             )
@@ -137,7 +138,7 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
     """Sums of weights, and numbers of features, word by word; most words are known already."""
     slots, keys, known_sums, known_features, size = known  # once: to take one from a tuple counts a reference
     words, buckets = np.empty((MAX_WORDS, 2), np.int64), np.empty(MAX_FEATURES, np.int64)
-    hashes, places = np.empty(MAX_WORDS, np.uint64), np.empty(MAX_WORDS, np.int32)
+    hashes, places = np.empty(MAX_WORDS, np.uint64), np.empty(MAX_WORDS + _WORDS, np.int32)
     languages = weights.shape[1]
     total, own = np.zeros(known_sums.shape[1], np.int32), np.zeros(languages, np.int32)
     begin = 0
@@ -155,7 +156,9 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
         if not unknown:
             for j in range(found):
                 counts[i] += known_features[places[j]]
-                _add(known_sums, places[j], total)
+            places[max(found, 0) : max(found, 0) + _WORDS] = len(known_sums) - 1
+            for j in range(0, found, _WORDS):
+                _add(known_sums, places[j : j + _WORDS], total)
             sums[i] = total[:languages]
             continue
         for j in range(found):
@@ -164,7 +167,7 @@ def _score(points, ends, kinds, rows, weights, known, sums, counts):  # type: ig
             word = slots[slot]
             if word >= 0:
                 counts[i] += known_features[word]
-                _add(known_sums, word, total)
+                total[:languages] += known_sums[word, :languages]
                 continue
             hashed = hash_word(points, first, last, buckets, 0)
             features = _add_weights(rows, weights, buckets[:hashed], own)
@@ -190,11 +193,12 @@ def _find_slot(slots, keys, key):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _add(sums, word, total):  # type: ignore[no-untyped-def]
-    """The sums of a word to the total, by whole lanes: what is left over would cost as much as they do."""
+def _add(sums, words, total):  # type: ignore[no-untyped-def]
+    """The sums of four words to the total, by whole lanes: what is left over would cost as much as they do."""
+    a, b, c, d = np.uint64(words[0]), np.uint64(words[1]), np.uint64(words[2]), np.uint64(words[3])
     for first in range(np.uint64(0), np.uint64(len(total)), np.uint64(_LANES)):
         for k in range(first, first + np.uint64(_LANES)):
-            total[k] += sums[np.uint64(word), k]
+            total[k] += np.int32(sums[a, k]) + np.int32(sums[b, k]) + np.int32(sums[c, k]) + np.int32(sums[d, k])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import factorial
 
 import numba
 import numpy as np
@@ -18,6 +19,8 @@ LIKELY = 0.5
 # A word or two may be anything: below this many features (three words) the prior grows, up to so much.
 _SHORT, _LENIENCY = 80, 5.0
 _NEGLIGIBLE = -40.0  # an exponential that is lost in rounding beside 1
+_LOG_2, _LOG2_E = float(np.log(2)), float(1 / np.log(2))
+_INVERSE_FACTORIALS = tuple(1 / factorial(n) for n in range(13, -1, -1))
 
 # Other codes of what the model knows under one, and languages that it cannot tell from that one.
 _OTHER_NAMES = {
@@ -77,16 +80,35 @@ def log_odds(model: Model, scores: Scores, language: str) -> NDArray[np.float64]
 def _log_ratios(logits, own):  # type: ignore[no-untyped-def]
     """(n,) the logarithm of the sum of exponentials of a row's own logits, less that of the others'."""
     out = np.empty(len(logits))
+    sides = np.flatnonzero(own), np.flatnonzero(~own)
+    some, powers = np.empty(len(own)), np.empty(len(own), np.int64)
     for row in range(len(logits)):
-        highest = np.full(2, -np.inf)
-        for language in range(len(own)):
-            side = np.int64(own[language])
-            highest[side] = max(highest[side], np.float64(logits[row, language]))
-        sums = np.zeros(2)
-        for language in range(len(own)):
-            side = np.int64(own[language])
-            below = np.float64(logits[row, language]) - highest[side]
-            if below > _NEGLIGIBLE:
-                sums[side] += np.exp(below)
-        out[row] = np.log(sums[1]) + highest[1] - np.log(sums[0]) - highest[0]
+        out[row] = 0.0
+        for side, sign in zip(sides, (1.0, -1.0)):  # noqa: B905 - compiled code has no strict
+            for place in range(len(side)):
+                some[place] = logits[row, side[place]]
+            out[row] += sign * _log_sum(some[: len(side)], powers[: len(side)])
     return out
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _log_sum(values, powers):  # type: ignore[no-untyped-def]
+    """The logarithm of the sum of exponentials, in loops that vectorise, as none that calls `exp` does.
+
+    exp(x) = 2^n exp(r) with |r| at most log(2) / 2, where a polynomial is exact but for some units of the last place.
+    """
+    highest = values.max() if len(values) else -np.inf
+    scales = powers.view(np.float64)
+    for place in range(len(values)):
+        below = max(values[place] - highest, _NEGLIGIBLE)
+        whole = np.floor(below * _LOG2_E + 0.5)
+        powers[place] = (np.int64(whole) + 1023) << 52  # the bits of 2^n
+        rest = below - whole * _LOG_2
+        power = _INVERSE_FACTORIALS[0]
+        for inverse in _INVERSE_FACTORIALS[1:]:
+            power = power * rest + inverse
+        values[place] = power
+    total = 0.0
+    for place in range(len(values)):
+        total += values[place] * scales[place]
+    return np.log(total) + highest

@@ -297,14 +297,16 @@ def _codes(content: np.ndarray, starts: np.ndarray, code_signs: np.ndarray) -> t
                 signs += code_signs[c]
                 at += 1
             stop = at
+            at += 1
+            if signs == 0:
+                continue
             while stop > begin and content[stop - 1] in (0x2E, 0x2C, 0x3B, 0x3A, 0x21, 0x3F, 0x29, 0x22, 0x27):
                 stop -= 1
             while begin < stop and content[begin] in (0x28, 0x22, 0x27):
                 begin += 1
-            if signs and stop - begin > 1:
+            if stop - begin > 1:
                 found[count] = hash_text(content, begin, stop, same)
                 count += 1
-            at += 1
         offsets[row + 1] = count
     return found[:count].copy(), offsets
 

@@ -18,7 +18,7 @@ _REMEMBERED = 1 << 24  # pairs at most, by 8 bytes each
 _FEWEST = 1 << 12  # at first: most bitexts are small, and a large table takes long to be touched for the first time
 _ROOM = 8  # places for each pair, while there may be as many
 _LAST = 0x40000  # above are no letters
-_START, _BETWEEN, _NUMBER = 0x2545F4914F6CDD1D, 0x110000, 0x10FFFF  # no characters
+_START, _BETWEEN, _NUMBER, _MANIFOLD = 0x2545F4914F6CDD1D, 0x110000, 0x10FFFF, 0x110001  # no characters
 _PLACES = 8  # of a bucket: of a quarter as many pairs as there is room for, one in 5,000 is forgotten
 
 
@@ -59,6 +59,7 @@ class _Forms(NamedTuple):
     letters: NDArray[np.uint32]
     plain_starts: NDArray[np.int32]
     plain: NDArray[np.uint32]
+    simple: NDArray[np.uint32]  # (code points,) the only letter of both forms; 0 where neither has any, else _MANIFOLD
 
 
 @cache
@@ -70,12 +71,20 @@ def _forms() -> _Forms:
     letters = pc.replace_substring_regex(pc.utf8_lower(characters), r"[^\p{L}\p{M}\p{N}]+", "")
     plain = pc.replace_substring_regex(pc.utf8_normalize(letters, "NFKD"), r"\p{Mn}+", "")
     plain = pc.replace_substring_regex(plain, r"\p{N}+", chr(_NUMBER))
-    return _Forms(*_code_points(letters), *_code_points(plain))
+    return _Forms(*_code_points(letters), *_code_points(plain), _simple(letters, plain))
 
 
 def _code_points(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
     starts = np.concatenate([[0], np.cumsum(pc.utf8_length(texts).to_numpy())]).astype(np.int32)
     return starts, np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
+
+
+def _simple(letters: pa.Array, plain: pa.Array) -> NDArray[np.uint32]:
+    same = pc.and_(pc.equal(letters, plain), pc.less_equal(pc.utf8_length(letters), 1))
+    only = pc.if_else(same, letters, "").to_pylist()
+    codes = np.array([ord(letter) if letter else 0 for letter in only], np.uint32)
+    manifold = ~same.to_numpy(zero_copy_only=False) | (codes == _NUMBER)
+    return np.where(manifold, np.uint32(_MANIFOLD), codes)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -86,6 +95,7 @@ def _add_letters(
     letters: np.ndarray,
     plain_starts: np.ndarray,
     plain: np.ndarray,
+    simple: np.ndarray,
     keys: np.ndarray,
     digits: np.ndarray,
 ) -> None:
@@ -100,7 +110,10 @@ def _add_letters(
         while at < starts[row + 1]:
             code, size = decode(content, at)
             at += size
-            if code >= len(form_starts) - 1:
+            if code >= len(simple) or simple[code] == 0:
+                continue
+            if simple[code] != _MANIFOLD:
+                same, near, after_number = _mixed(same, simple[code]), _mixed(near, simple[code]), False
                 continue
             for place in range(form_starts[code], form_starts[code + 1]):
                 same = _mixed(same, letters[place])

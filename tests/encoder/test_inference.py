@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from encoder import Encoder
 from encoder.half_precision import cpu_multiplies_bfloat16
-from encoder.inference import Span, _one_ahead, plan
+from encoder.inference import Span, _one_ahead, by_tokens, plan
 from encoder.models import BagSettings, PretrainedSettings, TransformerSettings
 from encoder.text import TextSettings
 from encoder.tokens import Tokens
@@ -27,14 +27,25 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 40)), st.integers(1, 100), st.booleans())
-def test_plan_covers_every_sentence_within_the_budget(lengths: list[int], budget: int, uniform: bool) -> None:
+@given(st.lists(st.integers(0, 40)), st.integers(1, 100))
+def test_plan_covers_every_sentence_within_the_budget(lengths: list[int], budget: int) -> None:
     falling = np.array(sorted(lengths, reverse=True), np.int64)
-    spans = list(plan(falling, budget, uniform=uniform))
+    spans = list(plan(falling, budget))
     assert [row for span in spans for row in range(span.start, span.stop)] == list(range(len(lengths)))
     for start, stop in spans:
         assert stop - start == 1 or (stop - start) * max(1, falling[start]) <= budget
-        assert not uniform or falling[start] == falling[stop - 1]
+        assert falling[start] == falling[stop - 1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40)), st.integers(1, 100))
+def test_a_bag_takes_as_many_sentences_as_the_budget_has_room_for(lengths: list[int], budget: int) -> None:
+    spans = list(by_tokens(np.array(lengths, np.int64), budget))
+    assert [row for span in spans for row in range(span.start, span.stop)] == list(range(len(lengths)))
+    sizes = [max(1, length) for length in lengths]
+    for start, stop in spans:
+        assert stop - start == 1 or sum(sizes[start:stop]) <= budget
+        assert stop == len(sizes) or sum(sizes[start : stop + 1]) > budget
 
 
 @pytest.mark.parametrize("threads", [1, 3])

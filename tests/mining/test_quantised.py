@@ -78,6 +78,15 @@ def test_rows_kept_out_take_no_part(pool: Threads, monkeypatch: pytest.MonkeyPat
     assert_same(found, float32_graph(source, target, 4, pool, monkeypatch))
 
 
+def test_cosines_help_where_bounds_leave_too_many(pool: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = (from_array(rows + np.float32(1)) for rows in drawn("random", 64))  # a slight common direction
+    search, tried = quantised._Search, []
+    monkeypatch.setattr(quantised, "_Search", lambda *given: tried.append(given[-1]) or search(*given))
+    found = quantised_cell(x, y, 4, Blocks(), pool)
+    assert tried == [False, True]
+    assert_same(found, float32_graph(x, y, 4, pool, monkeypatch))
+
+
 @pytest.mark.parametrize("trouble", ["common direction", "one large dimension", "all the same"])
 def test_vectors_that_round_badly_fall_back(trouble: str, pool: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = drawn("random", 64)
