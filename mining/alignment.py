@@ -37,6 +37,7 @@ _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 
 RELUCTANCE = 1.0
 _USUAL_LETTERS = 4.0  # log of a short sentence's length
 _USUAL_FREEDOM, _FREEDOM_SPREAD = 0.6, 0.15  # of the mean distances of development documents
+_FREEST = 0.7  # what is farther may be no translation at all: of strangers nine in ten are
 
 
 class Document(NamedTuple):
@@ -130,7 +131,7 @@ def alignment_task(
         products = with_words(products, window, source.words, target.words)
     model = model or default_model(worded=len(products.source_words) > 0)
     found = located(products, source.sentences, target.sentences)
-    freedom = _mean_distance(source, target, src, tgt, path)
+    freedom = _mean_distance(src, tgt, path)
     terms = deletion_terms(source, target, found, freedom)
     src, tgt = (
         side._replace(
@@ -149,7 +150,7 @@ def deletion_terms(source: Document, target: Document, found: Located, freedom: 
     Of a free translation distant sentences, too, belong together: `freedom` is how distant those that match are.
     """
     rows = []
-    free = -(freedom - _USUAL_FREEDOM) / _FREEDOM_SPREAD
+    free = -(min(freedom, _FREEST) - _USUAL_FREEDOM) / _FREEDOM_SPREAD
     for document, inside in zip((source, target), found, strict=True):
         terms = {
             "deletion length": -(np.log(document.lengths + 5) - _USUAL_LETTERS),
@@ -192,14 +193,14 @@ def _matched(path: np.ndarray) -> np.ndarray:
     return path[1:][(np.diff(path, axis=0) == 1).all(1)] - 1
 
 
-def _mean_distance(
-    source: Document, target: Document, src: DocumentSpans, tgt: DocumentSpans, path: np.ndarray
-) -> float:
-    """Of the sentences that the path matches; a usual one where it matches none."""
-    i, j = _matched(path).T
+def _mean_distance(src: DocumentSpans, tgt: DocumentSpans, path: np.ndarray) -> float:
+    """Of sentences that the path matches; a usual one where it matches none."""
+    matched = _matched(path)
+    i, j = matched[evenly_spread(len(matched), SAMPLE)].T
     if not len(i):
         return _USUAL_FREEDOM
-    cosines = np.einsum("nd,nd->n", _single(source)[i], _single(target)[j])
+    cosines = np.einsum("nd,nd->n", src.spans[0, i], tgt.spans[0, j])
+    cosines /= np.maximum(src.norms[0, i] * tgt.norms[0, j], 1e-12)
     return float((2 * (1 - cosines) / (1e-6 + src.unlike[0, i] + tgt.unlike[0, j])).mean())
 
 
