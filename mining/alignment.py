@@ -33,7 +33,7 @@ _STRANGERS = 4
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
 # What the best path pays for a gap beside its weight, which was fitted to be likely: every sentence left out is a bead
-# more that may be wrong. By development articles, aligned by the weights of others.
+# more that may be wrong. By development documents, aligned by the weights of others.
 RELUCTANCE = 1.0
 _USUAL_LETTERS = 4.0  # log of a short sentence's length
 _USUAL_FREEDOM, _FREEDOM_SPREAD = 0.6, 0.15  # of the mean distances of development documents
