@@ -33,9 +33,11 @@ _STRANGERS = 4
 _WORD_WINDOW = 6  # sentences around the path among which words are looked for
 _STRANGE, _STRANGENESS = 0.9, 30.0  # of right beads of the development article 1% lie beyond, of strangers 15% nearer
 # What the best path pays for a gap beside its weight, which was fitted to be likely: every sentence left out is a bead
-# more that may be wrong. By development articles, aligned by the weights of others.
-_RELUCTANCE = 0.5
+# more that may be wrong. By development documents, aligned by the weights of others.
+RELUCTANCE = 1.0
 _USUAL_LETTERS = 4.0  # log of a short sentence's length
+_USUAL_FREEDOM, _FREEDOM_SPREAD = 0.6, 0.15  # of the mean distances of development documents
+_FREEST = 0.7  # what is farther may be no translation at all: of strangers nine in ten are
 
 
 class Document(NamedTuple):
@@ -104,11 +106,11 @@ def align_sentences(
     if not all(np.isfinite(side.vectors).all() for side in (source, target)):
         raise InputError("there are vectors of sentences that are not finite numbers")
     task = alignment_task(source, target, beads=beads, model=model)
-    lattice = search(task, _RELUCTANCE)
+    lattice = search(task, RELUCTANCE)
     found = trace(task.band, lattice.step, lattice.gap)
     if usual := usual or (usual_shares() if model is None else None):
         task = task._replace(weights=refit_priors(task.weights, found, usual))
-        lattice = search(task, _RELUCTANCE)
+        lattice = search(task, RELUCTANCE)
         found = trace(task.band, lattice.step, lattice.gap)
     rest = remaining(task, lattice.matched, lattice.deleted)
     distance, share = judge(found, task, lattice.matched, lattice.deleted, rest)
@@ -129,7 +131,8 @@ def alignment_task(
         products = with_words(products, window, source.words, target.words)
     model = model or default_model(worded=len(products.source_words) > 0)
     found = located(products, source.sentences, target.sentences)
-    terms = deletion_terms(source, target, found)
+    freedom = _mean_distance(src, tgt, path)
+    terms = deletion_terms(source, target, found, freedom)
     src, tgt = (
         side._replace(
             found=_window_sums(inside[None], beads - 1),
@@ -138,14 +141,21 @@ def alignment_task(
         )
         for side, document, inside, own in zip((src, tgt), (source, target), found, terms, strict=True)
     )
-    return AlignmentTask(band, products, src, tgt, lattice_weights(model, beads))
+    return AlignmentTask(band, products, src, tgt, lattice_weights(model, beads), freedom)
 
 
-def deletion_terms(source: Document, target: Document, found: Located) -> list[dict[str, np.ndarray]]:
-    """For both documents, by the name of its weight, what decides how readily each sentence is left out."""
+def deletion_terms(source: Document, target: Document, found: Located, freedom: float) -> list[dict[str, np.ndarray]]:
+    """For both documents, by the name of its weight, what decides how readily each sentence is left out.
+
+    Of a free translation distant sentences, too, belong together: `freedom` is how distant those that match are.
+    """
     rows = []
+    free = -(min(freedom, _FREEST) - _USUAL_FREEDOM) / _FREEDOM_SPREAD
     for document, inside in zip((source, target), found, strict=True):
-        terms = {"deletion length": -(np.log(document.lengths + 5) - _USUAL_LETTERS)}
+        terms = {
+            "deletion length": -(np.log(document.lengths + 5) - _USUAL_LETTERS),
+            "deletion freedom": np.full(document.sentences, free),
+        }
         if document.words is not None:
             elsewhere = np.maximum(word_weights(document.words) - inside, 0)
             terms |= {"deletion located": -np.sqrt(inside), "deletion elsewhere": -np.sqrt(elsewhere)}
@@ -178,9 +188,25 @@ def deletions(source: int, target: int) -> Alignment:
     return Alignment(np.array(rows, np.int64).reshape(-1, 4), np.full(count, np.nan), np.ones(count))
 
 
+def _matched(path: np.ndarray) -> np.ndarray:
+    """(pairs, 2) of the sentences that a path matches."""
+    return path[1:][(np.diff(path, axis=0) == 1).all(1)] - 1
+
+
+def _mean_distance(src: DocumentSpans, tgt: DocumentSpans, path: np.ndarray) -> float:
+    """Of sentences that the path matches; a usual one where it matches none."""
+    matched = _matched(path)
+    i, j = matched[evenly_spread(len(matched), SAMPLE)].T
+    if not len(i):
+        return _USUAL_FREEDOM
+    cosines = np.einsum("nd,nd->n", src.spans[0, i], tgt.spans[0, j])
+    cosines /= np.maximum(src.norms[0, i] * tgt.norms[0, j], 1e-12)
+    return float((2 * (1 - cosines) / (1e-6 + src.unlike[0, i] + tgt.unlike[0, j])).mean())
+
+
 def _length_ratio(source: Document, target: Document, path: np.ndarray) -> float:
     """Letters of the source for one of the target, where the path matches sentences: one side may be a part only."""
-    matched = path[1:][(np.diff(path, axis=0) == 1).all(1)] - 1
+    matched = _matched(path)
     lengths = [float(side.lengths[matched[:, number]].sum()) for number, side in enumerate((source, target))]
     if not all(lengths):
         lengths = [float(source.lengths.sum()), float(target.lengths.sum())]

@@ -35,7 +35,8 @@ _NEVER = -1e30
 class Bounds(NamedTuple):
     """What is known of an alignment: the group of every sentence, -1 without counterpart.
 
-    A group of which `whole` holds is one bead; of others only that no bead leaves them.
+    A group of which `whole` holds is one bead; of others only that no bead leaves them. None of their sentences is left
+    out: else leaving out all of them, which breaks no bound, would be the likeliest.
     """
 
     source: np.ndarray  # (sentences,) int64
@@ -150,7 +151,8 @@ def _terms(
         ]
         sums = [gap_sums(side, task.weights.beads - 1) for side in gaps]
         columns[name] = np.where(two, sums[0][n - 1, i - 1] + sums[1][m - 1, j - 1], 0.0)
-    alone = deletion_terms(source, target, located(task.products, source.sentences, target.sentences))
+    found = located(task.products, source.sentences, target.sentences)
+    alone = deletion_terms(source, target, found, task.freedom)
     for name in alone[0]:
         own = np.where(n > 0, alone[0][name][i - 1], alone[1][name][j - 1])
         columns[name] = np.where(two, 0.0, own)
@@ -193,10 +195,8 @@ def _likely_beads(
 @njit(nogil=True, cache=True)
 def _allowed(i: int, j: int, n: int, m: int, bounds: Bounds, src_sizes: np.ndarray, tgt_sizes: np.ndarray) -> bool:
     group = bounds.source[i - 1] if n > 0 else bounds.target[j - 1]
-    if n == 0 or m == 0:
-        return bool(group < 0 or not bounds.whole[group])
-    if group < 0:
-        return False
+    if n == 0 or m == 0 or group < 0:
+        return bool(group < 0 and (n == 0 or m == 0))
     for place in range(i - n, i):
         if bounds.source[place] != group:
             return False

@@ -1,8 +1,8 @@
 """How often beads of each kind are: the habits of the model, moved towards those of the two documents at hand.
 
-Weights are fitted to one article, in which four beads in ten join several sentences; elsewhere it is one in ten. So
-what a first alignment finds is counted, and the weight of each kind of bead rises by the log of its share here over its
-usual share, as class priors of a classifier are moved (Saerens et al. 2002). The same for deletions.
+Weights are fitted to few documents; of one of them four beads in ten join several sentences, elsewhere it is one in
+ten. So what a first alignment finds is counted, and the weight of each kind of bead rises by the log of its share here
+over its usual share, as class priors of a classifier are moved (Saerens et al. 2002). The same for deletions.
 """
 
 from __future__ import annotations

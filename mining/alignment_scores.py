@@ -54,6 +54,7 @@ class AlignmentTask(NamedTuple):
     src: DocumentSpans
     tgt: DocumentSpans
     weights: BeadWeights
+    freedom: float  # mean distance of sentences that match: how freely the documents are translated
 
 
 class Room(NamedTuple):

@@ -18,7 +18,7 @@ JOINS = tuple(f"join {mark}" for mark in MARKS)
 TERMS = (
     "distance n*m", "distance n+m", "distance", "words inside", "words astray", "length ratio", "length ratio squared",
     "length excess", *(f"bead {kind}" for kind in _PRIORS), "bead 1-n", "bead n-m", *JOINS,
-    "deletion", "further deletion", "deletion located", "deletion elsewhere", "deletion length",
+    "deletion", "further deletion", "deletion located", "deletion elsewhere", "deletion length", "deletion freedom",
 )  # fmt: skip
 BeadModel = Mapping[str, float]  # a weight for each of `TERMS`
 

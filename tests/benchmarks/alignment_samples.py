@@ -165,19 +165,24 @@ def _documents(data: DataFolder, name: str) -> dict[str, list[str]]:
 
 def chained(pairs: list[KnownPair]) -> Iterator[KnownPair]:
     """Documents behind one another, as chapters of a longer one."""
-    whole: KnownPair | None = None
+    chapters: list[KnownPair] = []
     for pair in pairs:
-        if whole is not None and len(whole.texts[0]) + len(pair.texts[0]) > CHAINED:
-            yield whole
-            whole = None
-        if whole is None:
-            whole = pair
-        else:
-            moved = [_moved(bead, len(whole.texts[0]), len(whole.texts[1])) for bead in pair.beads]
-            texts = whole.texts[0] + pair.texts[0], whole.texts[1] + pair.texts[1]
-            whole = whole._replace(texts=texts, beads=whole.beads + moved)
-    if whole is not None:
-        yield whole
+        if chapters and sum(len(chapter.texts[0]) for chapter in [*chapters, pair]) > CHAINED:
+            yield join_documents(chapters)
+            chapters = []
+        chapters.append(pair)
+    if chapters:
+        yield join_documents(chapters)
+
+
+def join_documents(pairs: list[KnownPair]) -> KnownPair:
+    texts: tuple[list[str], list[str]] = ([], [])
+    beads: list[Bead] = []
+    for pair in pairs:
+        beads += [_moved(bead, len(texts[0]), len(texts[1])) for bead in pair.beads]
+        for lines, more in zip(texts, pair.texts, strict=True):
+            lines += more
+    return pairs[0]._replace(texts=texts, beads=beads)
 
 
 def manual_pairs(half: int) -> list[KnownPair]:

@@ -1,9 +1,10 @@
 """Makes `mining/alignment_weights.json`: `python -m tests.benchmarks.fit_alignment [OUT]`, three minutes of one core.
 With `ENCODER=FOLDER` the weights of another encoder than the package's.
 
-Fitted on the development sets of Text+Berg and of `documents` and on stand-ins made of them; no test set is read. What
-is printed is not in sample: parts of the article are aligned by the weights of the others, and manuals are those of
-the half that is not fitted.
+Fitted on the development sets of Text+Berg and of `documents`, on stand-ins made of them and on documents made of
+training text; no test set is read. What is printed is not in sample: parts of the article are aligned by the weights
+of the others, made documents by weights that have seen none of their corpus, and manuals are those of the half that
+is not fitted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from mining.alignment_priors import Shares, bead_shares
 from mining.alignment_weights import MODEL_FILE, BeadModel
 from mining.files import atomic_text
 from tests.benchmarks.alignment_baselines import bertalign, vecalign
+from tests.benchmarks.alignment_made import SOURCES, Source, made_documents
 from tests.benchmarks.alignment_samples import (
     PARTS,
     KnownPair,
@@ -38,7 +40,7 @@ from tests.benchmarks.alignment_samples import (
 )
 
 L2 = 0.3
-FOLDS = 3  # of the parts of the article
+FOLDS = 3  # of the parts of the article and of the corpora of made documents
 WITHOUT_WORDS = "words inside", "words astray", "deletion located", "deletion elsewhere"
 
 
@@ -57,7 +59,11 @@ ARTICLE = (
 )  # fmt: skip
 BASELINED = ARTICLE[0], ARTICLE[2]  # the slower ones of the published ways are not compiled
 MANUALS = StandIn(0.0, 0.0, 0.5), StandIn(0.3, 0.0, 0.5), StandIn(0.0, 0.2, 0.1), StandIn(0.2, 0.2, 0.0)
+MADE = 0.1, 0.25, 0.4  # words dropped: the encoder was trained on these texts
+MADE_WEIGHT = 0.5
+Kind = TypeVar("Kind")
 Samples = dict[StandIn, list[Sample]]
+MadeSamples = dict[Source, list[Sample]]
 
 
 def samples_of(encoder: Encoder, stand_in: StandIn, pairs: list[KnownPair]) -> list[Sample]:
@@ -71,6 +77,10 @@ def samples_of(encoder: Encoder, stand_in: StandIn, pairs: list[KnownPair]) -> l
 def manual_samples(encoder: Encoder, half: int) -> Samples:
     pairs, chains = manual_pairs(half), manual_chains(half)
     return {kind: samples_of(encoder, kind, chains if kind.missing else pairs) for kind in MANUALS}
+
+
+def made_samples(encoder: Encoder, source: Source) -> list[Sample]:
+    return [make_sample(encoder, pair, MADE[place % len(MADE)]) for place, pair in enumerate(made_documents(source))]
 
 
 def examples_of(samples: Samples) -> list[list[FitExample]]:
@@ -98,14 +108,38 @@ def _fold(part: int) -> int:
     return part * FOLDS // PARTS
 
 
+def _made_folds(made: MadeSamples) -> dict[Source, int]:
+    """All documents of a corpus are in one fold."""
+    corpora = list(dict.fromkeys(source.path for source in made))
+    return {source: corpora.index(source.path) % FOLDS for source in made}
+
+
+def aligned_made(
+    made: MadeSamples, models: Sequence[BeadModel], usual: Shares | None
+) -> dict[Source, list[np.ndarray]]:
+    return {
+        source: [align_sentences(row.source, row.target, model=models[fold], usual=usual).beads for row in made[source]]
+        for source, fold in _made_folds(made).items()
+    }
+
+
+def say_made(name: str, made: MadeSamples, models: Sequence[BeadModel], usual: Shares) -> None:
+    for source, found in aligned_made(made, models, usual).items():
+        answers = [(row.gold or [], beads_of(beads)) for row, beads in zip(made[source], found, strict=True)]
+        print(f"{name}, made of {source.path}, {'-'.join(source.languages)}: {_scores(answers)}", flush=True)
+
+
 def _say(name: str, kind: StandIn, answers: list[tuple[list[Bead], list[Bead]]]) -> None:
-    scores = score_alignments(answers)
     print(
         f"{name}, article, {kind.dropped:.0%} of words dropped, {kind.missing:.0%} of beads missing, {kind.joined:.0%} "
-        "of several sentences joined: "
-        f"strict F1 {100 * scores.strict.f1:.1f}, lax {100 * scores.lax.f1:.1f}",
+        f"of several sentences joined: {_scores(answers)}",
         flush=True,
     )
+
+
+def _scores(answers: list[tuple[list[Bead], list[Bead]]]) -> str:
+    scores = score_alignments(answers)
+    return f"strict F1 {100 * scores.strict.f1:.1f}, lax {100 * scores.lax.f1:.1f}"
 
 
 def say_manuals(name: str, manuals: Samples, model: BeadModel, usual: Shares) -> None:
@@ -124,7 +158,7 @@ def say_manuals(name: str, manuals: Samples, model: BeadModel, usual: Shares) ->
         )
 
 
-def wordless(samples: Samples) -> Samples:
+def wordless(samples: dict[Kind, list[Sample]]) -> dict[Kind, list[Sample]]:
     return {
         kind: [
             row._replace(source=row.source._replace(words=None), target=row.target._replace(words=None)) for row in rows
@@ -135,25 +169,50 @@ def wordless(samples: Samples) -> Samples:
 
 class Fitted(NamedTuple):
     model: BeadModel
-    usual: Shares  # in the parts of the article, each aligned by the weights of others
+    usual: Shares  # in the article and some made documents, each part aligned by the weights of others
 
 
-def fit_model(name: str, articles: Samples, manuals: Samples, held_out: Samples, without: tuple[str, ...]) -> Fitted:
-    parts, others = examples_of(articles), [example for rows in examples_of(manuals) for example in rows]
-    whole = fit([example for rows in parts for example in rows] + others, l2=L2, without=without)
+class Known(NamedTuple):
+    articles: Samples
+    made: MadeSamples
+    manuals: Samples
+    held_out: Samples  # manuals that are not fitted
+
+    def wordless(self) -> Known:
+        articles, made, *manuals = self
+        return Known(wordless(articles), wordless(made), *map(wordless, manuals))
+
+
+def fit_model(name: str, known: Known, without: tuple[str, ...]) -> Fitted:
+    examples = _examples(known)
+    whole = fit([example for rows in examples.values() for example in rows], l2=L2, without=without)
     models = [
         fit(
-            [example for rows in parts for part, example in enumerate(rows) if _fold(part) != fold] + others,
+            [example for own, rows in examples.items() if own != fold for example in rows],
             l2=L2,
             without=without,
             begin=whole,
         )
         for fold in range(FOLDS)
     ]
-    usual = bead_shares(aligned_parts(articles[ARTICLE[0]], models, None))
-    say_articles(name, articles, models, usual)
-    say_manuals(name, held_out, whole, usual)
+    few = {source: rows[:1] for source, rows in known.made.items()}
+    found = aligned_parts(known.articles[ARTICLE[0]], models, None)
+    usual = bead_shares(found + [beads for rows in aligned_made(few, models, None).values() for beads in rows])
+    say_articles(name, known.articles, models, usual)
+    say_made(name, known.made, models, usual)
+    say_manuals(name, known.held_out, whole, usual)
     return Fitted(whole, usual)
+
+
+def _examples(known: Known) -> dict[int, list[FitExample]]:
+    """By fold; those that are in all of them under -1."""
+    folds: dict[int, list[FitExample]] = {-1: [example for rows in examples_of(known.manuals) for example in rows]}
+    for rows in examples_of(known.articles):
+        for part, example in enumerate(rows):
+            folds.setdefault(_fold(part), []).append(example)
+    for source, fold in _made_folds(known.made).items():
+        folds.setdefault(fold, []).extend(make_example(*row[:3], MADE_WEIGHT) for row in known.made[source])
+    return folds
 
 
 def main() -> None:
@@ -164,9 +223,10 @@ def main() -> None:
         for kind in BASELINED:
             rows = articles[kind]
             _say(name, kind, [(row.gold or [], baseline(row.source, row.target)) for row in rows])
-    manuals, held_out = (manual_samples(encoder, half) for half in (0, 1))
-    worded = fit_model("with words", articles, manuals, held_out, ("deletion length",))
-    bare = fit_model("without words", wordless(articles), wordless(manuals), wordless(held_out), WITHOUT_WORDS)
+    made = {source: made_samples(encoder, source) for source in SOURCES}
+    known = Known(articles, made, *(manual_samples(encoder, half) for half in (0, 1)))
+    worded = fit_model("with words", known, ("deletion length",))
+    bare = fit_model("without words", known.wordless(), WITHOUT_WORDS)
     models = {"with words": worded.model, "without words": bare.model, "usual shares": worded.usual}
     with atomic_text(sys.argv[1] if len(sys.argv) > 1 else str(MODEL_FILE)) as stream:
         json.dump(models, stream, indent=2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from mining.alignment_lattice import search
 from mining.alignment_weights import TERMS, default_model
 from tests.benchmarks import fit_alignment
 from tests.benchmarks.alignment_baselines import bertalign, vecalign
+from tests.benchmarks.alignment_made import SOURCES, make_document
 from tests.benchmarks.alignment_samples import PARTS, Sample
 from tests.mining.test_alignment import make_pair
 
@@ -36,7 +40,7 @@ def test_terms_times_weights_are_the_scores_of_the_search() -> None:
     model = default_model(worded=False)
     everything = Bounds(np.zeros(source.sentences, int), np.zeros(target.sentences, int), np.zeros(1, bool))
     example = make_example(source, target, everything)
-    assert example.allowed.all()
+    example = example._replace(allowed=np.ones_like(example.allowed))
     assert log_likelihood(model, example) == pytest.approx(0.0, abs=1e-9)
     narrow = make_example(source, target, gold_bounds(gold, source.sentences, target.sentences))
     total = search(alignment_task(source, target)).total
@@ -76,11 +80,15 @@ def test_the_command_that_makes_the_weights_fits_and_prints(capsys: pytest.Captu
         rows.append(Sample(source, target, gold_bounds(gold, source.sentences, target.sentences), gold))
         assert vecalign(source, target) == bertalign(source, target) == gold
     samples = {fit_alignment.ARTICLE[0]: rows}
-    fitted = fit_alignment.fit_model("fitted", samples, samples, samples, fit_alignment.WITHOUT_WORDS)
+    made = dict.fromkeys(SOURCES[:2], rows[:2])
+    fitted = fit_alignment.fit_model(
+        "fitted", fit_alignment.Known(samples, made, samples, samples), fit_alignment.WITHOUT_WORDS
+    )
     assert set(fitted.model) == set(TERMS)
     assert fitted.usual["bead 1-2"] > fitted.usual["bead 2-2"]
-    article, manuals = capsys.readouterr().out.splitlines()
-    assert "strict F1 100.0, lax 100.0" in article
+    article, *others, manuals = capsys.readouterr().out.splitlines()
+    assert len(others) == 2
+    assert all("strict F1 100.0, lax 100.0" in line for line in (article, *others))
     assert "100.0% of" in manuals
 
 
@@ -96,3 +104,26 @@ def test_paragraphs_bound_the_beads() -> None:
     assert bounds.source.tolist() == [0, 0, -1, 1]
     assert bounds.target.tolist() == [0, 1, 1]
     assert not bounds.whole.any()
+
+
+def test_sentences_of_a_paragraph_are_not_left_out() -> None:
+    source, target, _ = make_pair([(1, 1), (2, 1), (1, 0), (1, 1)], 2)
+    example = make_example(source, target, paragraph_bounds([((0, 1, 2), (0, 1)), ((4,), (2,))], 5, 3))
+    left_out = example.one_sided & example.allowed
+    assert left_out.any()  # sentence 3, which is in no paragraph
+    assert (example.start // 4 == 3)[left_out].all()  # a row of the band has four cells
+
+
+def test_made_documents_hold_every_line_and_their_beads_are_in_order() -> None:
+    rows = [(f"Line {k}, one; and {k} more of it.", f"Zeile {k}, eins; und {k} mehr davon.") for k in range(300)]
+    pair = make_document(rows, ("en", "de"), np.random.default_rng(0))
+    for side, lines in enumerate(pair.texts):
+        assert [place for bead in pair.beads for place in bead[side]] == list(range(len(lines)))
+    numbers = [[set(re.findall(r"\d+", line)) for line in lines] for lines in pair.texts]
+    for src, tgt in pair.beads:
+        if src and tgt:
+            assert set.union(*(numbers[0][k] for k in src)) == set.union(*(numbers[1][k] for k in tgt))
+    kinds = Counter((len(src), len(tgt)) for src, tgt in pair.beads)
+    assert kinds[1, 1] > 150
+    assert min(kinds[1, 2], kinds[2, 1], kinds[0, 1] + kinds[1, 0]) >= 5
+    assert set.union(*numbers[0], *numbers[1]) == {str(k) for k in range(300)}
