@@ -40,7 +40,7 @@ SOURCES = (
     Source("nway/europarl7.jsonl.xz", ("de", "fr"), ordered=False),
     Source("nway/europarl7.jsonl.xz", ("it", "nl"), ordered=False),
     Source("nway/europarl7.jsonl.xz", ("en", "de"), ordered=False),
-    Source("wmt21-24/de-fr.tsv.xz", ("de", "fr"), ordered=False),
+    Source("mdn/en-fr.tsv.xz", ("en", "fr"), ordered=False),
     Source("nway/lohelp.jsonl.xz", ("de", "fr"), ordered=True),
     Source("nway/pydocs.jsonl.xz", ("en", "fr"), ordered=True),
 )
