@@ -30,7 +30,7 @@ _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
 _GROUPS = 8  # whose centroids a vector is compared with
-_STRIDE = 64  # products that are tested at once
+_STRIDE = 256  # products that are tested at once
 _GROUPED_ROWS = 1 << 15  # vectors that are sorted by group at a time
 
 
@@ -105,7 +105,7 @@ class Codebook:
                 top = np.full(found.shape, self._lowest)
                 for group, places in enumerate(_members(near[part], len(groups.book))):
                     if len(places) and len(groups.cells[group]):
-                        products = _products(codes[torch.from_numpy(places)], groups.tiles[group])
+                        products = _products(codes.index_select(0, torch.from_numpy(places)), groups.tiles[group])
                         _enter(products, groups.cells[group], places, top, found)
                 best.cosines[part] = top * scales
 
@@ -233,7 +233,7 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
                     continue
                 for j in range(8 * eight, min(8 * eight + 8, len(values))):
                     if values[j] > top[row, last]:
-                        _insert(values[j], cells[start + j], top[row], best[row])
+                        _insert(values[j], cells[start + j], top, best, row)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -243,14 +243,17 @@ def _flag(values: np.ndarray, cutoff: float, hits: np.ndarray) -> None:
         hits[j] = values[j] > cutoff
 
 
-@nb.njit(nogil=True, cache=True)
-def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray) -> None:
+@nb.njit(nogil=True, cache=True, inline="always")
+def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray, row: int) -> None:
     """Behind all that are as near, unless the cell is among them."""
-    place = 0
-    while top[place] >= score:
-        if best[place] == cell:
+    place = top.shape[1] - 1
+    while place > 0 and top[row, place - 1] < score:
+        place -= 1
+    same = place - 1
+    while same >= 0 and top[row, same] == score:
+        if best[row, same] == cell:
             return
-        place += 1
-    for slot in range(len(top) - 1, place, -1):
-        top[slot], best[slot] = top[slot - 1], best[slot - 1]
-    top[place], best[place] = score, cell
+        same -= 1
+    for slot in range(top.shape[1] - 1, place, -1):
+        top[row, slot], best[row, slot] = top[row, slot - 1], best[row, slot - 1]
+    top[row, place], best[row, place] = score, cell

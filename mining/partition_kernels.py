@@ -146,7 +146,7 @@ def _seed_columns(
 
 @nb.njit(nogil=True, cache=True)
 def enter_codes(
-    block: np.ndarray,  # (rows, columns or more) int32 products, contiguous; they become similarities by the scales of row and column
+    block: np.ndarray,  # (rows, columns or more) int32 products, contiguous: similarities by the scales of both
     rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
     columns: np.ndarray,  # (columns,) int32
     x: FloatRows,

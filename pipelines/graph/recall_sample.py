@@ -214,7 +214,9 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
     if not truths:
         return none
     most = max(_most_copies(partition), min(SPACED, len(codebook)))
-    rows = NearCells(*map(np.concatenate, zip(*(codebook.near(one.vectors, most, pool) for one in truths), strict=True)))
+    rows = NearCells(
+        *map(np.concatenate, zip(*(codebook.near(one.vectors, most, pool) for one in truths), strict=True))
+    )
     none = none._replace(spacing=spacing(rows))
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
     if not (nearest.ids != MISSING).any():
@@ -234,8 +236,10 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
 
 def fewest(choices: list[CopiesChoice]) -> CopiesChoice:
     """The fewest copies that reach what is wanted, where both measures lie on their smooth curves over the copies."""
-    missed, errors = (_smooth([choice.copies for choice in choices], values) for values in (
-        [1 - choice.pairs for choice in choices], [choice.error for choice in choices]))
+    missed, errors = (
+        _smooth([choice.copies for choice in choices], values)
+        for values in ([1 - choice.pairs for choice in choices], [choice.error for choice in choices])
+    )
     for choice, miss, error in zip(choices, missed, errors, strict=True):
         if miss <= 1 - WANTED_PAIRS and error < WANTED_ERROR:
             return choice
@@ -284,7 +288,13 @@ def expected(nearest: Neighbours, rows: NearCells, others: NearCells, asked: Cel
     """What these copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
     exist = nearest.ids != MISSING
     own = asked.of(rows)
-    meet = np.stack([met_within(own, asked.of(NearCells(*other))) for other in zip(*(np.moveaxis(column, 1, 0) for column in others), strict=True)], 1)
+    meet = np.stack(
+        [
+            met_within(own, asked.of(NearCells(*other)))
+            for other in zip(*(np.moveaxis(column, 1, 0) for column in others), strict=True)
+        ],
+        1,
+    )
     meet &= exist
     means, kept = (_mean_of_first(nearest.scores, which, k) for which in (exist, meet))
     ratio = np.divide(nearest.scores[:, 0], means, out=np.zeros(len(means)), where=exist[:, 0] & (means > 0))

@@ -18,7 +18,15 @@ from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, tra
 from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, KnownScores, group_cells, key_graph, nearest_of_rows
+from mining.partitioned import (
+    KEY_BYTES,
+    KnownScores,
+    RowCells,
+    cells_of_sides,
+    group_cells,
+    key_graph,
+    nearest_of_rows,
+)
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset
@@ -131,7 +139,7 @@ def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: Pla
     """Comparisons a second, and seconds of a row in a key: the same cells as one key and as many."""
     sample = np.concatenate(units)
     book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
-    cells = [book.nearest(side, settings.copies, pool) for side in units]
+    cells = cells_of_sides(book, units, settings.copies, pool)
     one, many = (group_cells(book, np.ones(len(book), np.int64), size) for size in (len(book), _SMALL_KEY))
     searches = [
         _Search(sides, cells, keys, settings.k, told) for keys, told in ((one, False), (many, False), (many, True))
@@ -148,20 +156,20 @@ class _Search:
     """The rows of each key against each other, as `partition.search_here` does it, or as keys of many workers."""
 
     def __init__(
-        self, sides: Sequence[Vectors], cells: Sequence[np.ndarray], keys: np.ndarray, k: int, told: bool
+        self, sides: Sequence[Vectors], cells: Sequence[RowCells], keys: np.ndarray, k: int, told: bool
     ) -> None:
         self.sides, self.cells, self.keys, self.k, self.told = sides, cells, keys, k, told
         self.visits, self.comparisons = 0, 0
 
     def run(self, pool: Threads) -> None:
         self.visits, self.comparisons = 0, 0
-        own = [self.keys[cells] for cells in self.cells]
+        own = [np.where(side.cells >= 0, self.keys[side.cells], -1) for side in self.cells]
         best = [Neighbours.none(len(side), self.k) for side in self.sides]
         for key in range(int(self.keys.max()) + 1):
             rows = [np.flatnonzero((keys == key).any(1)) for keys in own]
             parts = [side.take(some) for side, some in zip(self.sides, rows, strict=True)]
             cells = [
-                np.where(keys[some] == key, all_[some], -1)
+                RowCells(np.where(keys[some] == key, all_.cells[some], -1), all_.detours[some])
                 for keys, all_, some in zip(own, self.cells, rows, strict=True)
             ]
             known = KnownScores(*(side.scores[some, -1] for side, some in zip(best, rows, strict=True)))
@@ -191,7 +199,7 @@ def _spreads(
     for count in (most // 4, most):
         sample = np.concatenate([side[:: max(1, most // count)] for side in units])
         book = train_codebook(sample, count, pool)
-        cells = [book.nearest(side, settings.copies, pool) for side in units]
+        cells = cells_of_sides(book, units, settings.copies, pool)
         begun = time.process_time()
         keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
         taken = (time.process_time() - begun) / len(book)
