@@ -32,7 +32,7 @@ _REACH_OF_COPIES = 2.6  # times the logarithm of the copies: the detours that re
 KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
 _COPIES_ROWS = 512  # of a side that are compared where all are equally near
-_BLOCK_ROWS, _PANEL_COLUMNS = 256, 2048  # whose products are tested while they are in the cache
+BLOCK_ROWS, _PANEL_COLUMNS = 256, 2048  # whose products are tested while they are in the cache
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
 _ROUND_ROWS = 1024
 _TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
@@ -122,6 +122,17 @@ class CellRows(NamedTuple):
         if place == len(self.cells) or self.cells[place] != cell:
             return slice(0, 0)
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
+
+
+def comparisons(rows: CellRows, columns: CellRows, block_rows: int) -> int:
+    """Pairs that are compared where so many rows of a cell come together."""
+    total = 0
+    for cell in np.intersect1d(rows.cells, columns.cells).tolist():
+        some, others = rows.members(cell), columns.members(cell)
+        widths = np.searchsorted(others.detours, REACH - some.detours[::block_rows].astype(int), side="right")
+        sizes = np.minimum(block_rows, len(some.rows) - np.arange(0, len(some.rows), block_rows))
+        total += int(widths @ sizes)
+    return total
 
 
 class CellMembers(NamedTuple):
@@ -305,11 +316,11 @@ def _compare(
     for panel in columns.parts(_PANEL_COLUMNS):
         codes, floats = y.part(panel.rows), y.floats(panel.rows)
         own = _Lists(*(column[panel.rows] for column in column_lists))  # side by side, they stay in the cache
-        for first in range(0, len(rows.rows), _BLOCK_ROWS):
+        for first in range(0, len(rows.rows), BLOCK_ROWS):
             width = int(np.searchsorted(panel.detours, REACH - int(rows.detours[first]), side="right"))
             if not width:
                 break
-            block, met = slice(first, first + _BLOCK_ROWS), slice(0, width)
+            block, met = slice(first, first + BLOCK_ROWS), slice(0, width)
             some, others = rows.rows[block], panel.rows[met]
             compared += len(some) * width
             products = _multiply(row_codes[block], codes[: width + -width % _TILE].T)[: len(some)]

@@ -19,10 +19,13 @@ from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
 from mining.partitioned import (
+    BLOCK_ROWS,
     KEY_BYTES,
+    CellRows,
     KnownScores,
     RowCells,
     cells_of_sides,
+    comparisons,
     group_cells,
     key_graph,
     nearest_of_rows,
@@ -54,7 +57,7 @@ class CellSpread(NamedTuple):
 
     cells: int
     keys: float  # that a row goes to
-    unevenness: float  # comparisons, by those of cells that are all of one size
+    density: float  # comparisons, by those of cells that are all of one size and whose rows all meet
 
 
 class Kernels(NamedTuple):
@@ -71,11 +74,11 @@ class Kernels(NamedTuple):
     read: float  # seconds of a byte of a vector file
     spreads: tuple[CellSpread, CellSpread]  # of fewer and of more cells
 
-    def unevenness(self, cells: float) -> float:
+    def density(self, cells: float) -> float:
         """As much more with each doubling of the cells."""
         few, many = self.spreads
-        of_doubling = (many.unevenness - few.unevenness) / math.log2(many.cells / few.cells)
-        return max(1.0, many.unevenness + of_doubling * math.log2(cells / many.cells))
+        of_doubling = (many.density - few.density) / math.log2(many.cells / few.cells)
+        return max(many.density / 4, many.density + of_doubling * math.log2(cells / many.cells))
 
     def keys_of_row(self, cells: float, copies: int) -> float:
         """Copies that share a key with another become fewer as a power of the cells."""
@@ -203,21 +206,27 @@ def _spreads(
         begun = time.process_time()
         keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
         taken = (time.process_time() - begun) / len(book)
-        counts = [np.bincount(side.ravel(), minlength=len(book)) for side in cells]
-        even = counts[0].sum() * counts[1].sum() / len(book)
-        spreads.append(CellSpread(len(book), _distinct(cells, keys), float((counts[0] * counts[1]).sum() / even)))
+        spreads.append(CellSpread(len(book), _distinct(cells, keys), _density(cells, len(book), settings.copies)))
     return (spreads[0], spreads[1]), taken
 
 
-def _distinct(cells: Sequence[np.ndarray], keys: np.ndarray) -> float:
+def _density(sides: Sequence[RowCells], cells: int, copies: int) -> float:
+    """Rows of these small cells come together in blocks that are as large a part of a cell as those of a corpus."""
+    source, target = (len(side.cells) for side in sides)
+    block = max(1, round(BLOCK_ROWS * source / cells / ROWS_A_CELL))
+    found = comparisons(CellRows.of(sides[0]), CellRows.of(sides[1]), block)
+    return found * cells / max(source * target * copies**2, 1)
+
+
+def _distinct(sides: Sequence[RowCells], keys: np.ndarray) -> float:
     """Different keys of a row, on average."""
-    ordered = np.sort(np.concatenate([keys[side] for side in cells]), axis=1)
-    return float((1 + (np.diff(ordered, axis=1) != 0).sum(1)).mean())
+    found = np.sort(np.concatenate([np.where(side.cells >= 0, keys[side.cells], -1) for side in sides]), axis=1)
+    return float(((found[:, 0] >= 0) + ((np.diff(found, axis=1) != 0) & (found[:, 1:] >= 0)).sum(1)).mean())
 
 
 def row_bytes(dim: int, k: int, copies: int) -> int:
     """Of a vector in each of its cells, as `partition.make_keys` counts them."""
-    return 4 * dim + 16 * (k + 4) + 8 * copies
+    return 4 * dim + 16 * (k + 4) + 9 * copies
 
 
 def cells_a_key(dim: int, settings: PlanSettings) -> int:

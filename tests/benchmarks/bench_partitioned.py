@@ -50,8 +50,8 @@ def main() -> None:
     dim = english.shape[1]
     print(f"## partitioned search, dim {dim}, k {K}, {real:,} real pairs, {core_count()} cores")
     print(
-        "rows a side | exact s | partitioned s | ratio | exact CPU s | CPU s | ratio | copies | recall@1 | recall@4 | mean error | "
-        "gold of exact's | F1 exact | F1 partitioned"
+        "rows a side | exact s | partitioned s | ratio | exact CPU s | CPU s | ratio | copies | recall@1 | recall@4 | "
+        "mean error | gold of exact's | F1 exact | F1 partitioned"
     )
     seconds = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as name:

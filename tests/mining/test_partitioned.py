@@ -16,6 +16,7 @@ from mining.partitioned import (
     KeyGraph,
     KnownScores,
     RowCells,
+    comparisons,
     group_cells,
     met_within,
     nearest_of_rows,
@@ -226,7 +227,7 @@ def test_rows_of_a_cell_come_by_their_detours() -> None:
 @pytest.mark.parametrize("panel", [64, 2048])
 def test_rows_meet_within_reach(block: int, panel: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All pairs within reach are compared, and as few others as blocks of rows allow."""
-    monkeypatch.setattr(partitioned, "_BLOCK_ROWS", block)
+    monkeypatch.setattr(partitioned, "BLOCK_ROWS", block)
     monkeypatch.setattr(partitioned, "_PANEL_COLUMNS", panel)
     draw = np.random.default_rng(0)
     x, y = vectors(80, 0), vectors(150, 1)
@@ -238,6 +239,7 @@ def test_rows_meet_within_reach(block: int, panel: int, monkeypatch: pytest.Monk
     with thread_pool(1) as pool:
         found = partitioned.key_graph(x, y, *sides, K, pool)
     assert within.sum() <= found.comparisons <= within.sum() + (block - 1) * 150
+    assert found.comparisons == comparisons(*map(CellRows.of, sides), block)
     cosines = np.where(within, (x.unit(np.arange(80)) @ y.unit(np.arange(150)).T), -np.inf)
     best = -np.sort(-cosines, axis=1)[:, :K]
     if block == 1:

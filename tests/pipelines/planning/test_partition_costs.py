@@ -78,7 +78,7 @@ def test_cells_are_no_more_than_the_vectors_that_they_begin_with() -> None:
     asked = PlanSettings(encoder="e", memory="4GiB")
     assert trained_rows((1e9, 1e9), 256, asked) == 1 << 20
     few, many = (cost_of(1e9, memory=memory) for memory in ("4GiB", "64GiB"))
-    inside = 1e9**2 * 64 / KERNELS.cells * (KERNELS.unevenness(1 << 20) / (1 << 20))
+    inside = 1e9**2 * 64 / KERNELS.cells * (KERNELS.density(1 << 20) / (1 << 20))
     assert few.seconds > inside and many.seconds < few.seconds / 2
 
 
@@ -91,7 +91,7 @@ def test_more_than_one_process_holds_leaves_no_files_of_keys() -> None:
 def test_rows_go_to_ever_more_keys_and_never_to_more_than_their_copies() -> None:
     keys = [KERNELS.keys_of_row(cells, 8) for cells in (250, 1000, 10_000, 10**7)]
     assert keys[:2] == pytest.approx([2.5, 4.6]) and keys == sorted(keys) and keys[-1] < 8
-    assert KERNELS.unevenness(4000) == pytest.approx(1.4)
+    assert KERNELS.density(4000) == pytest.approx(1.4)
 
 
 def test_kernels_are_measured_on_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,4 +113,4 @@ def test_kernels_are_measured_on_the_sample(tmp_path: Path, monkeypatch: pytest.
     assert read.opens > 0 and (traffic() - before) == read, "vectors are read once"
     assert min(found.exact, found.cells, found.truth, found.read, found.ordered, found.assigned.of_centroid) > 0
     few, many = found.spreads
-    assert few.cells < many.cells and 1 <= many.keys <= 4 and many.unevenness > 0.9
+    assert few.cells < many.cells and 1 <= many.keys <= 4 and 0.1 < many.density < 2
