@@ -35,8 +35,9 @@ from pipelines.graph.partition_plan import (
 from pipelines.graph.vector_sides import lots_of, opened
 
 SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
-WANTED_PAIRS = 0.995  # of known translations; without them, of sampled rows whose nearest stands out as those do
-WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
+WANTED_RECALL = 0.97  # of the k nearest of sampled rows: thousands, so that another sample chooses the same
+WANTED_PAIRS = 0.99  # of known translations, where there are enough
+WANTED_ERROR = 0.005  # of the mean cosine of the neighbours, which a margin is measured against
 TRIED_COPIES = (4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24)  # if none is enough, the largest is taken
 DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
 _CHECKED = ("ids", "vectors", "probe_ids", "probe_vectors")
@@ -66,10 +67,16 @@ class CopiesChoice(NamedTuple):
     """The copies, and what they are expected to reach."""
 
     copies: int
-    pairs: float  # of known translations, or of rows and their nearest where that stands out, those that share a cell
+    pairs: float  # of known translations, or of rows and their nearest where that stands out, those that meet
     error: float  # of the mean cosine of the neighbours: those missed are replaced by the next that are met
+    recall: float = 1.0  # of the k nearest, those that are met
     spacing: float = 1.0  # of the cells
-    probes: int = 0  # known translations that this rests on; none: rows whose nearest stands out
+    probes: int = 0  # known translations that `pairs` are; none: rows whose nearest stands out, too few to choose by
+
+    @property
+    def is_enough(self) -> bool:
+        met = self.pairs >= WANTED_PAIRS or not self.probes
+        return met and self.recall >= WANTED_RECALL and self.error < WANTED_ERROR
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
@@ -195,7 +202,7 @@ def _ends(checked: dict[str, np.ndarray], nearest: np.ndarray, partition: Partit
 
 
 def choose_copies(partition: Partition) -> CopiesChoice:
-    """The fewest copies that let the sampled rows meet their true neighbours in a cell, on both sides."""
+    """The fewest copies that let the sampled rows meet enough of their true neighbours in a cell, on both sides."""
     url = partition.work.scratch("choice.npz")
     if not items(partition):
         return CopiesChoice(COPIES, 1.0, 0.0)
@@ -203,8 +210,8 @@ def choose_copies(partition: Partition) -> CopiesChoice:
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
-    copies, pairs, error, spaced, probes = load_arrays(url)["choice"].tolist()
-    return CopiesChoice(int(copies), pairs, error, spaced, int(probes))
+    copies, *measures, probes = load_arrays(url)["choice"].tolist()
+    return CopiesChoice(int(copies), *measures, int(probes))
 
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
@@ -224,39 +231,15 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
     others = NearCells(*map(np.concatenate, zip(*(truth.cells for truth in truths), strict=True)))
     known = _known_pairs(*ends)
     known_cells = [codebook.near(vectors, most, pool) for vectors in known]
-    choices = []
+    choice = none
     for copies in [partition.copies] if partition.copies else TRIED_COPIES:
         asked = CellChoice(copies, none.spacing, len(codebook))
         choice = expected(nearest, rows, others, asked, partition.k)
         if len(known[0]) >= MIN_PROBES:
             choice = choice._replace(pairs=share_met(*known_cells, asked), probes=len(known[0]))
-        choices.append(choice)
-    return fewest(choices)
-
-
-def fewest(choices: list[CopiesChoice]) -> CopiesChoice:
-    """The fewest copies that reach what is wanted, where both measures lie on their smooth curves over the copies."""
-    missed, errors = (
-        _smooth([choice.copies for choice in choices], values)
-        for values in ([1 - choice.pairs for choice in choices], [choice.error for choice in choices])
-    )
-    for choice, miss, error in zip(choices, missed, errors, strict=True):
-        if miss <= 1 - WANTED_PAIRS and error < WANTED_ERROR:
-            return choice
-    return choices[-1]
-
-
-def _smooth(copies: list[int], values: list[float]) -> np.ndarray:
-    """A line through the logarithms of values by those of copies: a few rows of the sample more or less decide nothing.
-
-    Large values weigh more, as they rest on more rows. Where fewer than three are not zero the values are as they are.
-    """
-    some = np.array(values) > 0
-    if some.sum() < 3:
-        return np.array(values)
-    x, y = np.log(copies), np.log(np.array(values)[some])
-    slope, start = np.polyfit(x[some], y, 1, w=np.sqrt(np.array(values)[some]))
-    return np.asarray(np.exp(start + slope * x))
+        if choice.is_enough:
+            break
+    return choice
 
 
 def _known_pairs(source: ProbeEnds, target: ProbeEnds) -> tuple[np.ndarray, np.ndarray]:
@@ -301,7 +284,8 @@ def expected(nearest: Neighbours, rows: NearCells, others: NearCells, asked: Cel
     stands_out = exist[:, 0] & (ratio >= np.quantile(ratio[exist[:, 0]], 0.75))
     lacking = np.divide(means - kept, np.abs(means), out=np.zeros(len(means)), where=means != 0)
     error = float(np.abs(lacking[exist[:, 0]]).mean())
-    return CopiesChoice(asked.copies, float(meet[stands_out, 0].mean()), error, asked.spacing)
+    recall = float(meet[:, :k].sum() / exist[:, :k].sum())
+    return CopiesChoice(asked.copies, float(meet[stands_out, 0].mean()), error, recall, asked.spacing)
 
 
 def _mean_of_first(scores: np.ndarray, which: np.ndarray, k: int) -> np.ndarray:

@@ -84,11 +84,11 @@ def test_as_many_copies_as_the_wanted_recall_takes(
     monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
     monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
     chosen = []
-    for wanted in (0.5, 0.9, 1.0):
-        monkeypatch.setattr(recall_sample, "WANTED_PAIRS", wanted)
+    for wanted in (0.3, 0.8, 1.0):
+        monkeypatch.setattr(recall_sample, "WANTED_RECALL", wanted)
         (tmp_path / str(wanted)).mkdir()
         measures = build_graph(settings(tmp_path / str(wanted), sides)).manifest.measures
-        assert measures["likely_pairs_met"] >= wanted
+        assert (measures["forward_recall"] + measures["backward_recall"]) / 2 >= wanted
         chosen.append(measures["copies"])
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[2]
@@ -102,20 +102,30 @@ def test_an_error_of_the_means_wants_more_copies() -> None:
         for cells in ([[4, 5]], [[[4, 9], [5, 8], [4, 6]]])
     )
     one, two = (recall_sample.CellChoice(copies, 0.1, 100) for copies in (1, 2))
-    assert recall_sample.expected(nearest, rows, others, one, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0.1, 0)
-    assert recall_sample.expected(nearest, rows, others, two, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6), 0.1, 0)
+    assert recall_sample.expected(nearest, rows, others, one, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0.5, 0.1, 0)
+    assert recall_sample.expected(nearest, rows, others, two, k=2) == (
+        2,
+        1.0,
+        pytest.approx(0.0, abs=1e-6),
+        1.0,
+        0.1,
+        0,
+    )
 
 
-def test_a_few_rows_of_the_sample_do_not_decide_the_copies() -> None:
-    """What is missed halves with every two copies: one row more or less at the end leaves the line where it is."""
-    missed = [0.08, 0.04, 0.02, 0.01, 0.005, 0.0025]
-    chosen = set()
-    for last in (0.002, 0.005, 0.008):
-        values = [*missed[:4], last, missed[5]]
-        choices = [CopiesChoice(4 + 2 * i, 1 - value, 0.0) for i, value in enumerate(values)]
-        chosen.add(recall_sample.fewest(choices).copies)
-    assert len(chosen) == 1
-    assert recall_sample.fewest([CopiesChoice(4, 0.5, 0.1), CopiesChoice(8, 0.9, 0.1)]).copies == 8, "none is enough"
+@pytest.mark.parametrize(
+    ("changes", "enough"),
+    [
+        ({}, True),
+        ({"recall": 0.96}, False),
+        ({"error": 0.01}, False),
+        ({"pairs": 0.9}, True),  # of a few rows whose nearest stands out
+        ({"pairs": 0.9, "probes": 100}, False),
+        ({"pairs": 0.99, "probes": 100}, True),
+    ],
+)
+def test_copies_are_enough_by_recall_error_and_known_translations(changes: dict[str, float], enough: bool) -> None:
+    assert CopiesChoice(8, 1.0, 0.0, 0.98)._replace(**changes).is_enough is enough
 
 
 def with_probes(
@@ -146,6 +156,7 @@ def test_copies_are_chosen_by_known_translations(
 ) -> None:
     monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
     monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
+    monkeypatch.setattr(recall_sample, "WANTED_RECALL", 0.0)
     whole = neighbours(build_graph(with_probes(new(tmp_path / "exact"), sides, 60, search="exact")))
     pairs, chosen = known(60), []
     true = {
