@@ -23,12 +23,12 @@ from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
 
-COPIES = 12  # cells that a vector goes to at most
+COPIES = 18  # cells that a vector goes to at most
 REACH = 200  # detours of two rows that meet in a cell, together
 SPACED = 8  # cells of a row that tell how near each other cells are
 # A detour is the logarithm of a cell's rank for a row, and this for each spacing of cosine lost from its nearest cell.
 _LOSS = 2.0
-_REACH_OF_COPIES = 2.6  # times the logarithm of the copies: the detours that reach so far
+_REACH_OF_COPIES = 2.1  # times the logarithm of the copies: the detours that reach so far
 KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
 _COPIES_ROWS = 512  # of a side that are compared where all are equally near
