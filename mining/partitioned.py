@@ -221,7 +221,8 @@ def nearest_of_rows(source: Vectors, target: Vectors, k: int, pool: Threads) -> 
     for side, own in zip((source, target), cells, strict=True):
         own[~np.isfinite(side.inverse_norms)] = -1
     known = KnownScores(np.full(len(source), -np.inf, np.float32), np.full(len(target), np.inf, np.float32))
-    return key_graph(source, target, *map(RowCells.meeting, cells), k, pool, known).graph.forward
+    rows, columns = map(RowCells.meeting, cells)
+    return key_graph(source, target, rows, columns, k, pool, known).graph.forward
 
 
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:

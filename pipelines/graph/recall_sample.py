@@ -210,8 +210,8 @@ def choose_copies(partition: Partition) -> CopiesChoice:
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
-    copies, *measures, probes = load_arrays(url)["choice"].tolist()
-    return CopiesChoice(int(copies), *measures, int(probes))
+    choice = CopiesChoice._make(load_arrays(url)["choice"].tolist())
+    return choice._replace(copies=int(choice.copies), probes=int(choice.probes))
 
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
@@ -236,7 +236,7 @@ def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesC
         asked = CellChoice(copies, none.spacing, len(codebook))
         choice = expected(nearest, rows, others, asked, partition.k)
         if len(known[0]) >= MIN_PROBES:
-            choice = choice._replace(pairs=share_met(*known_cells, asked), probes=len(known[0]))
+            choice = choice._replace(pairs=share_met(known_cells[0], known_cells[1], asked), probes=len(known[0]))
         if choice.is_enough:
             break
     return choice
