@@ -58,6 +58,7 @@ class CellSpread(NamedTuple):
     cells: int
     keys: float  # that a row goes to
     density: float  # comparisons, by those of cells that are all of one size and whose rows all meet
+    filled: float  # cells of a row, of as many as there are copies: others are too far out of its way
 
 
 class Kernels(NamedTuple):
@@ -206,7 +207,9 @@ def _spreads(
         begun = time.process_time()
         keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
         taken = (time.process_time() - begun) / len(book)
-        spreads.append(CellSpread(len(book), _distinct(cells, keys), _density(cells, len(book), settings.copies)))
+        filled = float(np.mean([(side.cells >= 0).sum(1).mean() for side in cells])) / settings.copies
+        density = _density(cells, len(book), settings.copies)
+        spreads.append(CellSpread(len(book), _distinct(cells, keys), density, filled))
     return (spreads[0], spreads[1]), taken
 
 

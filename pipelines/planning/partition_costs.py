@@ -47,6 +47,7 @@ class _Sizes(NamedTuple):
     cells: int
     trained: float  # vectors that the codebook is trained on
     visits: float  # rows in all keys together
+    filled: float  # cells of a row, by its copies
 
     @property
     def rows(self) -> float:
@@ -59,7 +60,7 @@ class _Sizes(NamedTuple):
     @property
     def keys(self) -> float:
         """Each ends where the next cell does not fit any more, half a cell before it is full."""
-        whole = self.rows * self.copies * row_bytes(self.dim, self.k, self.copies)
+        whole = self.rows * self.copies * self.filled * row_bytes(self.dim, self.k, self.copies)
         cell = whole / max(self.cells, 1)
         return max(1.0, -(-whole // max(self.key_bytes - cell / 2, cell)))
 
@@ -91,7 +92,18 @@ def partition_cost(
     trained = trained_rows(sides, dim, settings)
     cells = min(cell_count(int(sides[0]), int(sides[1])), trained)  # each begins as another vector of the sample
     visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
-    size = _Sizes(sides, shards, dim, settings.k, settings.copies, settings.memory, cells, trained, visits)
+    size = _Sizes(
+        sides=sides,
+        shards=shards,
+        dim=dim,
+        k=settings.k,
+        copies=settings.copies,
+        memory=settings.memory,
+        cells=cells,
+        trained=trained,
+        visits=visits,
+        filled=kernels.spreads[-1].filled,
+    )
     return PartitionCost(
         seconds=_seconds(size, kernels),
         read=_read(size),
