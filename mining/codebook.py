@@ -30,7 +30,15 @@ _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
 _GROUPS = 8  # whose centroids a vector is compared with
+_STRIDE = 256  # products that are tested at once
 _GROUPED_ROWS = 1 << 15  # vectors that are sorted by group at a time
+
+
+class NearCells(NamedTuple):
+    """The nearest cells of vectors, best first, and the cosines with their centroids, as far as bytes tell."""
+
+    cells: np.ndarray  # (rows, count) int32
+    cosines: np.ndarray  # (rows, count) float32
 
 
 class CellGroups(NamedTuple):
@@ -53,45 +61,53 @@ class Codebook:
 
     def nearest(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
         """The nearest cells of each unit vector, best first, as (rows, count) int32; all when there are fewer."""
+        return self.near(rows, count, pool).cells
+
+    def near(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
+        """The same with their cosines."""
         count = min(count, len(self))
         if len(self) <= ALL_CELLS:
             return self._nearest_of_all(rows, count, pool)
         best = self._nearest_of_groups(rows, count, pool)
-        few = np.flatnonzero(best[:, -1] < 0)  # whose groups have fewer centroids than that
+        few = np.flatnonzero(best.cells[:, -1] < 0)  # whose groups have fewer centroids than that
         if len(few):
-            best[few] = self._nearest_of_all(rows[few], count, pool)
+            best.cells[few], best.cosines[few] = self._nearest_of_all(rows[few], count, pool)
         return best
 
-    def _nearest_of_all(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
-        best = np.full((len(rows), count), -1, np.int32)
+    def _nearest_of_all(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
+        best = NearCells(np.full((len(rows), count), -1, np.int32), np.empty((len(rows), count), np.float32))
         tiles, cells = self._tiles, np.arange(len(self), dtype=np.int32)
 
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _BLOCK_ROWS):
                 part = slice(first, min(first + _BLOCK_ROWS, stop))
-                codes, found = self._row_codes(rows[part]), best[part]
+                codes, scales = self._row_codes(rows[part])
+                found = best.cells[part]
                 places, top = np.arange(len(found)), np.full(found.shape, self._lowest)
                 for number, tile in enumerate(tiles):
                     own = cells[number * _BLOCK_CELLS : (number + 1) * _BLOCK_CELLS]
                     _enter(_products(codes, tile), own, places, top, found)
+                best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
         return best
 
-    def _nearest_of_groups(self, rows: np.ndarray, count: int, pool: Threads) -> np.ndarray:
+    def _nearest_of_groups(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
         groups = self._grouped(pool)
-        best = np.full((len(rows), count), -1, np.int32)
+        best = NearCells(np.full((len(rows), count), -1, np.int32), np.empty((len(rows), count), np.float32))
         near = groups.book.nearest(rows, _GROUPS, pool)
 
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _GROUPED_ROWS):
                 part = slice(first, min(first + _GROUPED_ROWS, stop))
-                codes, found = self._row_codes(rows[part]), best[part]
+                codes, scales = self._row_codes(rows[part])
+                found = best.cells[part]
                 top = np.full(found.shape, self._lowest)
                 for group, places in enumerate(_members(near[part], len(groups.book))):
                     if len(places) and len(groups.cells[group]):
-                        products = _products(codes[torch.from_numpy(places)], groups.tiles[group])
+                        products = _products(codes.index_select(0, torch.from_numpy(places)), groups.tiles[group])
                         _enter(products, groups.cells[group], places, top, found)
+                best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
         return best
@@ -117,20 +133,26 @@ class Codebook:
         """The centroids as numbers that are multiplied: int8 of one scale for all, as their products are compared."""
         if not self._bytes:
             return torch.from_numpy(self.centroids)
-        step = np.float32(127) / np.abs(self.centroids).max()
-        return torch.from_numpy(np.rint(self.centroids * step).astype(np.int8))
+        return torch.from_numpy(np.rint(self.centroids / self._step).astype(np.int8))
+
+    @cached_property
+    def _step(self) -> np.float32:
+        return np.float32(np.abs(self.centroids).max() / np.float32(127))
 
     @cached_property
     def _tiles(self) -> list[torch.Tensor]:
         return [_tile(part) for part in self._codes.split(_BLOCK_CELLS)]
 
-    def _row_codes(self, rows: np.ndarray) -> torch.Tensor:
-        """Vectors as numbers that are multiplied: int8, each by a scale of its own."""
+    def _row_codes(self, rows: np.ndarray) -> tuple[torch.Tensor, np.ndarray]:
+        """Vectors as numbers that are multiplied: int8, each by a scale of its own; and what makes cosines of products.
+
+        These scales are (rows, 1) float32.
+        """
         if not self._bytes:
-            return torch.from_numpy(rows)
-        codes, unused = np.empty(rows.shape, np.int8), np.empty((2, len(rows)), np.float32)
-        round_rows(rows, np.ones(len(rows)), codes, *unused)
-        return torch.from_numpy(codes)
+            return torch.from_numpy(rows), np.ones((len(rows), 1), np.float32)
+        codes, scales, unused = np.empty(rows.shape, np.int8), *np.empty((2, len(rows)), np.float32)
+        round_rows(rows, np.ones(len(rows)), codes, scales, unused)
+        return torch.from_numpy(codes), (scales * self._step)[:, None]
 
 
 def compared(cells: int) -> float:
@@ -198,28 +220,40 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
     The first wins a tie, and no cell is entered twice.
     """
     last = best.shape[1] - 1
+    hits = np.zeros(_STRIDE, np.uint8)
+    eights = hits.view(np.uint64)  # few of them are not zero
     for i in range(len(places)):
         row = places[i]
-        for start in range(0, len(cells), 64):
-            stop = min(start + 64, len(cells))
-            cutoff, hits = top[row, last], 0
-            for j in range(start, stop):
-                hits += scores[i, j] > cutoff
-            if hits == 0:
-                continue
-            for j in range(start, stop):
-                if scores[i, j] > top[row, last]:
-                    _insert(scores[i, j], cells[j], top[row], best[row])
+        for start in range(0, len(cells), _STRIDE):
+            values = scores[i, start : min(start + _STRIDE, len(cells))]
+            _flag(values, top[row, last], hits)
+            hits[len(values) :] = 0
+            for eight in range((len(values) + 7) // 8):
+                if eights[eight] == 0:
+                    continue
+                for j in range(8 * eight, min(8 * eight + 8, len(values))):
+                    if values[j] > top[row, last]:
+                        _insert(values[j], cells[start + j], top, best, row)
 
 
 @nb.njit(nogil=True, cache=True)
-def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray) -> None:
+def _flag(values: np.ndarray, cutoff: float, hits: np.ndarray) -> None:
+    """Which values are above it, in a loop of its own, which vectorises."""
+    for j in range(len(values)):
+        hits[j] = values[j] > cutoff
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray, row: int) -> None:
     """Behind all that are as near, unless the cell is among them."""
-    place = 0
-    while top[place] >= score:
-        if best[place] == cell:
+    place = top.shape[1] - 1
+    while place > 0 and top[row, place - 1] < score:
+        place -= 1
+    same = place - 1
+    while same >= 0 and top[row, same] == score:
+        if best[row, same] == cell:
             return
-        place += 1
-    for slot in range(len(top) - 1, place, -1):
-        top[slot], best[slot] = top[slot - 1], best[slot - 1]
-    top[place], best[place] = score, cell
+        same -= 1
+    for slot in range(top.shape[1] - 1, place, -1):
+        top[row, slot], best[row, slot] = top[row, slot - 1], best[row, slot - 1]
+    top[row, place], best[row, place] = score, cell

@@ -14,6 +14,7 @@ from mining.top_k import MISSING, dot, insert_in_order
 
 _STRIDE = 256
 _TOO_MANY = 4  # beyond one in so many pairs a whole product of floats is faster
+_GROUPS = 8  # for each neighbour that is looked for, whose maxima are the first cut-offs
 
 
 class FloatRows(NamedTuple):
@@ -23,6 +24,9 @@ class FloatRows(NamedTuple):
     places: np.ndarray  # (rows,) int32
     norms: np.ndarray  # (rows,) float64
     scales: np.ndarray  # (rows,) float32: of their codes
+
+    def part(self, rows: slice) -> FloatRows:
+        return FloatRows(self.stored, self.places[rows], self.norms[rows], self.scales[rows])
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -80,78 +84,69 @@ def _cosine(x: FloatRows, row: int, y: FloatRows, column: int) -> np.float32:
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep_codes(
-    block: np.ndarray,  # (rows, columns) int32 products, which become similarities by the scales of row and column
-    row_scales: np.ndarray,  # (rows,) float32
-    column_scales: np.ndarray,
-    row_cutoffs: np.ndarray,  # (rows,) float32: what is not above them is not wanted
-    column_cutoffs: np.ndarray,  # overwritten
-    row_scores: np.ndarray,  # (rows, width) float32, descending
-    row_places: np.ndarray,  # (rows, width) int32: places in the block
-    column_scores: np.ndarray,
-    column_places: np.ndarray,
+def _flag(
+    products: np.ndarray,
+    scales: np.ndarray,
+    lowest: np.ndarray,
+    scale: np.float32,
+    cutoff: np.float32,
+    hits: np.ndarray,
 ) -> None:
-    """The best of each row and of each column of a block."""
-    last = row_scores.shape[1] - 1
-    values = np.empty(_STRIDE, np.float32)
-    hits = np.zeros(_STRIDE, np.uint8)
-    eights = hits.view(np.uint64)  # few of them are not zero
-    for i in range(block.shape[0]):
-        cutoff, scale = row_cutoffs[i], row_scales[i]
-        for start in range(0, block.shape[1], _STRIDE):
-            products = block[i, start : start + _STRIDE]
-            scales = column_scales[start : start + _STRIDE]
-            lowest = column_cutoffs[start : start + _STRIDE]
-            width = products.shape[0]
-            for j in range(width):
-                values[j] = np.float32(products[j]) * (scale * scales[j])
-                hits[j] = (values[j] > cutoff) | (values[j] > lowest[j])
-            for eight in range((width + 7) // 8):
-                if eights[eight] == 0:
-                    continue
-                for j in range(8 * eight, min(8 * eight + 8, width)):
-                    if hits[j] == 0:
-                        continue
-                    if values[j] > cutoff:
-                        _insert(row_scores, row_places, i, values[j], start + j)
-                        cutoff = max(cutoff, row_scores[i, last])
-                    if values[j] > lowest[j]:
-                        _insert(column_scores, column_places, start + j, values[j], i)
-                        lowest[j] = max(lowest[j], column_scores[start + j, last])
+    """Which products are above the cut-off of their row or of their column, in a loop of its own, which vectorises."""
+    for j in range(products.shape[0]):
+        hits[j] = np.float32(products[j]) * (scale * scales[j]) > min(cutoff, lowest[j])
 
 
 @nb.njit(nogil=True, cache=True)
-def settle(
-    rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
-    columns: np.ndarray,  # (columns,) int32: by what name they are entered
-    x: FloatRows,
-    y: FloatRows,
-    near_scores: np.ndarray,  # (rows, width): what `sweep_codes` found
-    near_places: np.ndarray,
-    scores: np.ndarray,  # (all rows, width) float32, descending
-    places: np.ndarray,
+def _kth(values: np.ndarray, k: int) -> np.float32:
+    """The k-th largest."""
+    best = np.full(k, -np.inf, np.float32)
+    for value in values:
+        if value > best[k - 1]:
+            slot = k - 1
+            while slot > 0 and best[slot - 1] < value:
+                best[slot] = best[slot - 1]
+                slot -= 1
+            best[slot] = value
+    return best[k - 1]
+
+
+@nb.njit(nogil=True, cache=True)
+def _seed_row(products: np.ndarray, scale: np.float32, scales: np.ndarray, k: int) -> np.float32:
+    """What the k-th of a row's similarities is at least: the k-th of the maxima of disjoint groups."""
+    groups = _GROUPS * k
+    maxima = np.full(groups, -np.inf, np.float32)
+    for start in range(0, products.shape[0], groups):
+        values, own = products[start : start + groups], scales[start : start + groups]
+        for j in range(values.shape[0]):
+            maxima[j] = max(maxima[j], np.float32(values[j]) * (scale * own[j]))
+    return _kth(maxima, k)
+
+
+@nb.njit(nogil=True, cache=True)
+def _seed_columns(
+    block: np.ndarray,
+    row_scales: np.ndarray,
+    column_scales: np.ndarray,
     k: int,
     bound: np.float32,
-    rounding: np.float32,  # of a product of floats
-    cutoffs: np.ndarray,  # (rows,) float32: set for rows of which others may be as good, infinite for the rest
+    cutoffs: np.ndarray,  # overwritten where there are none
 ) -> None:
-    """Enter the best of each row by canonical scores."""
-    last = near_scores.shape[1] - 1
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        for slot in range(last + 1):
-            if not near_scores[i, slot] > scores[row, k - 1] - bound:
-                break
-            j = near_places[i, slot]
-            if not _holds(places[row], columns[j]) and _quick_cosine(x, i, y, j) > scores[row, k - 1] - rounding:
-                _offer(scores, places, row, _cosine(x, i, y, j), columns[j])
-        cutoff = scores[row, k - 1] - bound
-        cutoffs[i] = cutoff if near_scores[i, last] > cutoff else np.inf
+    """The same for the columns of a block."""
+    groups, width = _GROUPS * k, cutoffs.shape[0]
+    maxima = np.full((groups, width), -np.inf, np.float32)
+    for i in range(block.shape[0]):
+        scale, best, products = row_scales[i], maxima[i % groups], block[i]
+        for j in range(width):
+            best[j] = max(best[j], np.float32(products[j]) * (scale * column_scales[j]))
+    for j in range(width):
+        if cutoffs[j] == -np.inf:
+            cutoffs[j] = _kth(maxima[:, j], k) - 2 * bound
 
 
 @nb.njit(nogil=True, cache=True)
-def enter_rest(
-    block: np.ndarray,  # (rows, columns) int32 products
+def enter_codes(
+    block: np.ndarray,  # (rows, columns or more) int32 products, contiguous: similarities by the scales of both
     rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
     columns: np.ndarray,  # (columns,) int32
     x: FloatRows,
@@ -160,46 +155,49 @@ def enter_rest(
     row_places: np.ndarray,
     column_scores: np.ndarray,  # (columns, width)
     column_places: np.ndarray,
-    row_cutoffs: np.ndarray,  # (rows,) float32: infinite where all is entered
-    column_cutoffs: np.ndarray,
     k: int,
-    bound: np.float32,
-    rounding: np.float32,
+    bound: np.float32,  # by how much a product of codes can be too small
+    rounding: np.float32,  # of a product of floats
 ) -> bool:
-    """Enter all that reaches the cut-offs by canonical scores, unless it is too much."""
-    values = np.empty(_STRIDE, np.float32)
+    """Enter by canonical scores what can be among the k best of its row or column.
+
+    Gives up where that is too much, as among copies of one sentence, and returns whether all is entered.
+    """
     hits = np.zeros(_STRIDE, np.uint8)
     eights = hits.view(np.uint64)  # few of them are not zero
-    allowed = block.size // _TOO_MANY
-    any_column = (column_cutoffs < np.inf).any()
+    count = columns.shape[0]
+    allowed = block.shape[0] * count // _TOO_MANY
+    cutoffs = column_scores[:, k - 1] - bound
+    if cutoffs.min() == -np.inf:
+        _seed_columns(block, x.scales, y.scales, k, bound, cutoffs)
     for i in range(block.shape[0]):
-        cutoff, scale, row = row_cutoffs[i], x.scales[i], rows[i]
-        if cutoff == np.inf and not any_column:
-            continue
-        for start in range(0, block.shape[1], _STRIDE):
-            products = block[i, start : start + _STRIDE]
-            scales = y.scales[start : start + _STRIDE]
-            lowest = column_cutoffs[start : start + _STRIDE]
+        row, scale = rows[i], x.scales[i]
+        cutoff = row_scores[row, k - 1] - bound
+        if cutoff == -np.inf:
+            cutoff = _seed_row(block[i, :count], scale, y.scales, k) - 2 * bound
+        for start in range(0, count, _STRIDE):
+            products = block[i, start : min(start + _STRIDE, count)]
             width = products.shape[0]
-            for j in range(width):
-                values[j] = np.float32(products[j]) * (scale * scales[j])
-                hits[j] = (values[j] > cutoff) | (values[j] > lowest[j])
+            _flag(products, y.scales[start : start + width], cutoffs[start : start + width], scale, cutoff, hits)
+            hits[width:] = 0
             for eight in range((width + 7) // 8):
                 if eights[eight] == 0:
                     continue
-                for j in range(8 * eight, min(8 * eight + 8, width)):
-                    if hits[j] == 0:
+                for j in range(start + 8 * eight, start + min(8 * eight + 8, width)):
+                    value = np.float32(block[i, j]) * (scale * y.scales[j])
+                    if not value > min(cutoff, cutoffs[j]):  # which have risen since
                         continue
+                    if _holds(row_places[row], columns[j]) or _holds(column_places[j], row):
+                        continue  # a score is offered to both
                     allowed -= 1
-                    column = start + j
-                    quick = _quick_cosine(x, i, y, column) + rounding
-                    if not (quick > row_scores[row, k - 1] or quick > column_scores[column, k - 1]):
+                    quick = _quick_cosine(x, i, y, j) + rounding
+                    if not (quick > row_scores[row, k - 1] or quick > column_scores[j, k - 1]):
                         continue
-                    score = _cosine(x, i, y, column)
-                    _offer(row_scores, row_places, row, score, columns[column])
-                    _offer(column_scores, column_places, column, score, row)
+                    score = _cosine(x, i, y, j)
+                    _offer(row_scores, row_places, row, score, columns[j])
+                    _offer(column_scores, column_places, j, score, row)
                     cutoff = max(cutoff, row_scores[row, k - 1] - bound)
-                    lowest[j] = max(lowest[j], column_scores[column, k - 1] - bound)
+                    cutoffs[j] = max(cutoffs[j], column_scores[j, k - 1] - bound)
         if allowed < 0:
             return False
     return True
@@ -207,7 +205,7 @@ def enter_rest(
 
 @nb.njit(nogil=True, cache=True)
 def enter(
-    block: np.ndarray,  # (rows, columns) float32 similarities
+    block: np.ndarray,  # (rows, columns or more) float32 similarities
     rows: np.ndarray,  # (rows,) int32: which rows of the lists these are
     columns: np.ndarray,  # (columns,) int32
     row_scores: np.ndarray,  # (all rows, width) float32, descending
@@ -223,8 +221,8 @@ def enter(
     for i in range(block.shape[0]):
         row = rows[i]
         cutoff = row_scores[row, last]
-        for start in range(0, block.shape[1], _STRIDE):
-            values = block[i, start : start + _STRIDE]
+        for start in range(0, columns.shape[0], _STRIDE):
+            values = block[i, start : min(start + _STRIDE, columns.shape[0])]
             lowest = cutoffs[start : start + _STRIDE]
             width = values.shape[0]
             for j in range(width):

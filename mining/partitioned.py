@@ -7,7 +7,7 @@ share no cell are missed, and how many is measured. Cells near each other make a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,22 +15,80 @@ import torch
 
 from mining.bytewise import round_rows
 from mining.cell import SLACK, rerank
-from mining.codebook import Codebook, multiplies_bytes
+from mining.codebook import Codebook, NearCells, multiplies_bytes
 from mining.neighbours import KnnGraph, Neighbours
-from mining.partition_kernels import FloatRows, absorb, enter, enter_rest, settle, sweep_codes
+from mining.partition_kernels import FloatRows, absorb, enter, enter_codes
 from mining.proposals import empty_lists, error_bound
 from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
 
-COPIES = 8  # cells that a vector goes to
+COPIES = 18  # cells that a vector goes to at most
+REACH = 200  # detours of two rows that meet in a cell, together
+SPACED = 8  # cells of a row that tell how near each other cells are
+# A detour is the logarithm of a cell's rank for a row, and this for each spacing of cosine lost from its nearest cell.
+_LOSS = 2.0
+_REACH_OF_COPIES = 2.1  # times the logarithm of the copies: the detours that reach so far
 KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
 _COPIES_ROWS = 512  # of a side that are compared where all are equally near
-_BLOCK_ROWS = 512
+BLOCK_ROWS, _PANEL_COLUMNS = 256, 2048  # whose products are tested while they are in the cache
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
 _ROUND_ROWS = 1024
 _TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
+
+
+class RowCells(NamedTuple):
+    """The cells of rows, and how far out of the way each of them is: rows of a cell meet if that is little for both.
+
+    A neighbour is found in a cell that is near to both rows, or very near to one of them. So rows at the edge of a cell
+    are compared with those in its middle only: two thirds of the comparisons find as much.
+    """
+
+    cells: np.ndarray  # (rows, copies) int32, negative for none
+    detours: np.ndarray  # (rows, copies) uint8: two rows of a cell meet where the sum is at most `REACH`
+
+    @classmethod
+    def of(cls, near: NearCells, copies: int, spacing: float, cells: int) -> RowCells:
+        """The nearest cells of rows in a codebook of so many, without those that are too far to meet any row."""
+        own = NearCells(near.cells[:, :copies], near.cosines[:, :copies])
+        if copies >= cells:  # all rows are in all cells
+            return cls.meeting(own.cells)
+        ranks = np.arange(1, own.cells.shape[1] + 1)
+        lost = (own.cosines[:, :1] - own.cosines) / np.float32(max(spacing, 1e-6))
+        steps = np.float32(REACH / max(_REACH_OF_COPIES * np.log(copies), 1e-6))
+        detours = np.rint((_LOSS * lost + np.log(ranks, dtype=np.float32)) * steps)
+        near_enough = (detours <= REACH) & (own.cells >= 0)
+        return cls(np.where(near_enough, own.cells, -1), np.where(near_enough, detours, 0).astype(np.uint8))
+
+    @classmethod
+    def meeting(cls, cells: np.ndarray) -> RowCells:
+        """All rows of a cell meet."""
+        return cls(cells, np.zeros(cells.shape, np.uint8))
+
+    def take(self, rows: np.ndarray) -> RowCells:
+        return RowCells(self.cells[rows], self.detours[rows])
+
+
+def spacing(near: NearCells) -> float:
+    """What rows lose of their cosine from the nearest to the eighth cell: the measure of detours."""
+    return (
+        float((near.cosines[:, 0] - near.cosines[:, :SPACED][:, -1]).mean(dtype=np.float64)) if len(near.cells) else 1.0
+    )
+
+
+def cells_of_sides(codebook: Codebook, sides: Sequence[np.ndarray], copies: int, pool: Threads) -> list[RowCells]:
+    """The cells of unit vectors, which are themselves the measure of detours."""
+    near = [codebook.near(side, max(copies, SPACED), pool) for side in sides]
+    space = spacing(NearCells(*map(np.concatenate, zip(*near, strict=True))))
+    return [RowCells.of(side, copies, space, len(codebook)) for side in near]
+
+
+def met_within(source: RowCells, target: RowCells) -> np.ndarray:
+    """Of pairs of rows, whether they meet."""
+    shared = (source.cells[:, :, None] == target.cells[:, None, :]) & (source.cells >= 0)[:, :, None]
+    sums = source.detours[:, :, None].astype(np.int16) + target.detours[:, None, :]
+    return (shared & (sums <= REACH)).any((1, 2))
 
 
 class CellRows(NamedTuple):
@@ -38,23 +96,56 @@ class CellRows(NamedTuple):
 
     cells: np.ndarray  # (cells,) int32, increasing
     starts: np.ndarray  # (cells + 1,) int64
-    rows: np.ndarray  # int32, increasing in each cell
+    rows: np.ndarray  # int32; in each cell by their detour, then increasing
+    detours: np.ndarray  # uint8, of these
 
     @classmethod
-    def of(cls, assigned: np.ndarray) -> CellRows:
-        """From the (rows, copies) cells of each row; negative ones are none."""
-        order = np.argsort(assigned, axis=None, kind="stable")
-        flat = assigned.ravel()[order]
-        first = np.searchsorted(flat, 0)
-        cells, starts = np.unique(flat[first:], return_index=True)
-        rows = (order[first:] // max(assigned.shape[1], 1)).astype(np.int32)
-        return cls(cells, np.append(starts, len(rows)).astype(np.int64), rows)
+    def of(cls, assigned: RowCells) -> CellRows:
+        there = np.flatnonzero(assigned.cells >= 0)
+        keys = assigned.cells.ravel()[there].astype(np.int64) << 8 | assigned.detours.ravel()[there]
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        cells, starts = np.unique(keys >> 8, return_index=True)
+        rows = (there[order] // max(assigned.cells.shape[1], 1)).astype(np.int32)
+        ends = np.append(starts, len(rows)).astype(np.int64)
+        return cls(cells.astype(np.int32), ends, rows, (keys & 255).astype(np.uint8))
 
     def inside(self, cell: int) -> np.ndarray:
+        return self.rows[self._part(cell)]
+
+    def members(self, cell: int) -> CellMembers:
+        part = self._part(cell)
+        return CellMembers(self.rows[part], self.detours[part])
+
+    def _part(self, cell: int) -> slice:
         place = int(np.searchsorted(self.cells, cell))
         if place == len(self.cells) or self.cells[place] != cell:
-            return self.rows[:0]
-        return self.rows[self.starts[place] : self.starts[place + 1]]
+            return slice(0, 0)
+        return slice(int(self.starts[place]), int(self.starts[place + 1]))
+
+
+def comparisons(rows: CellRows, columns: CellRows, block_rows: int) -> int:
+    """Pairs that are compared where so many rows of a cell come together."""
+    total = 0
+    for cell in np.intersect1d(rows.cells, columns.cells).tolist():
+        some, others = rows.members(cell), columns.members(cell)
+        widths = np.searchsorted(others.detours, REACH - some.detours[::block_rows].astype(int), side="right")
+        sizes = np.minimum(block_rows, len(some.rows) - np.arange(0, len(some.rows), block_rows))
+        total += int(widths @ sizes)
+    return total
+
+
+class CellMembers(NamedTuple):
+    """Rows of one side in a cell."""
+
+    rows: np.ndarray  # int32
+    detours: np.ndarray  # uint8, increasing
+
+    def take(self, which: np.ndarray | slice) -> CellMembers:
+        return CellMembers(self.rows[which], self.detours[which])
+
+    def parts(self, size: int) -> Iterator[CellMembers]:
+        return (self.take(slice(first, first + size)) for first in range(0, len(self.rows), size))
 
 
 class KeyGraph(NamedTuple):
@@ -74,13 +165,13 @@ class KnownScores(NamedTuple):
 def key_graph(
     source: Vectors,
     target: Vectors,
-    source_cells: np.ndarray,
-    target_cells: np.ndarray,
+    source_cells: RowCells,
+    target_cells: RowCells,
     k: int,
     pool: Threads,
     known: KnownScores | None = None,
 ) -> KeyGraph:
-    """Neighbours among the vectors that share a cell; the cells are (rows, copies) int32, negative for none."""
+    """Neighbours among the vectors that meet in a cell."""
     rows, columns = CellRows.of(source_cells), CellRows.of(target_cells)
     x, y = _codes_of(source, pool), _codes_of(target, pool)
     cells = _spread(rows, columns, pool.count)
@@ -93,9 +184,8 @@ def key_graph(
 
     def work(thread: int, start: int, stop: int) -> None:
         for cell in cells[start:stop].tolist():
-            for some_rows, some_columns in _bounded(source, rows.inside(cell), target, columns.inside(cell)):
-                comparisons[thread] += len(some_rows) * len(some_columns)
-                _compare(x, some_rows, y, some_columns, *lists[thread], k)
+            for some_rows, some_columns in _bounded(source, rows.members(cell), target, columns.members(cell)):
+                comparisons[thread] += _compare(x, some_rows, y, some_columns, *lists[thread], k)
 
     pool.multiply_over_rows(len(cells), work)
     (forward, backward), *others = lists
@@ -131,7 +221,8 @@ def nearest_of_rows(source: Vectors, target: Vectors, k: int, pool: Threads) -> 
     for side, own in zip((source, target), cells, strict=True):
         own[~np.isfinite(side.inverse_norms)] = -1
     known = KnownScores(np.full(len(source), -np.inf, np.float32), np.full(len(target), np.inf, np.float32))
-    return key_graph(source, target, *cells, k, pool, known).graph.forward
+    rows, columns = map(RowCells.meeting, cells)
+    return key_graph(source, target, rows, columns, k, pool, known).graph.forward
 
 
 def _spread(rows: CellRows, columns: CellRows, threads: int) -> np.ndarray:
@@ -173,8 +264,9 @@ class _CodedRows(NamedTuple):
 
     def part(self, rows: np.ndarray) -> torch.Tensor:
         """Some rows, and some more that mean nothing."""
-        whole = np.zeros((len(rows) + -len(rows) % _TILE, self.codes.shape[1]), self.codes.dtype)
-        np.take(self.codes, rows, axis=0, out=whole[: len(rows)])
+        whole = np.empty((len(rows) + -len(rows) % _TILE, self.codes.shape[1]), self.codes.dtype)
+        np.take(self.codes, rows, axis=0, out=whole[: len(rows)], mode="clip")  # other modes copy twice
+        whole[len(rows) :] = 0
         return torch.from_numpy(whole)
 
     def floats(self, rows: np.ndarray) -> FloatRows:
@@ -207,83 +299,99 @@ def _codes_of(vectors: Vectors, pool: Threads) -> _CodedRows:
 
 
 def _compare(
-    x: _CodedRows, rows: np.ndarray, y: _CodedRows, columns: np.ndarray, row_lists: _Lists, column_lists: _Lists, k: int
-) -> None:
-    """Products of bytes tell which pairs are worth a canonical score; where most are, floats are multiplied instead."""
-    others, floats = y.part(columns).T, y.floats(columns)
-    own = column_lists.scores[columns], column_lists.places[columns]  # side by side, they stay in the cache
+    x: _CodedRows,
+    rows: CellMembers,
+    y: _CodedRows,
+    columns: CellMembers,
+    row_lists: _Lists,
+    column_lists: _Lists,
+    k: int,
+) -> int:
+    """Rows and columns of a cell that meet; returns how many pairs are compared.
+
+    Both come by their detours, so that a block of rows meets the first of the columns.
+    """
     bound = np.float32(_DEVIATIONS * float(np.hypot(x.rounding, y.rounding)) + error_bound(x.vectors.dim))
-    for first in range(0, len(rows), _BLOCK_ROWS):
-        some = rows[first : first + _BLOCK_ROWS]
-        products = _multiply(x.part(some), others)[: len(some), : len(columns)]
-        if products.dtype == np.int32:
-            if enter_near(products, some, columns, x.floats(some), floats, row_lists[:2], own, k, bound):
-                continue
-            units = (torch.from_numpy(side) for side in (x.vectors.unit(some), y.vectors.unit(columns).T))
-            products = torch.mm(*units).numpy()
-        enter(products, some, columns, *row_lists[:2], *own)
-        row_lists.rough[some] = column_lists.rough[columns] = True
-    column_lists.scores[columns], column_lists.places[columns] = own
+    row_codes, row_floats = x.part(rows.rows), x.floats(rows.rows)
+    compared = 0
+    for panel in columns.parts(_PANEL_COLUMNS):
+        codes, floats = y.part(panel.rows), y.floats(panel.rows)
+        own = _Lists(*(column[panel.rows] for column in column_lists))  # side by side, they stay in the cache
+        for first in range(0, len(rows.rows), BLOCK_ROWS):
+            width = int(np.searchsorted(panel.detours, REACH - int(rows.detours[first]), side="right"))
+            if not width:
+                break
+            block, met = slice(first, first + BLOCK_ROWS), slice(0, width)
+            some, others = rows.rows[block], panel.rows[met]
+            compared += len(some) * width
+            products = _multiply(row_codes[block], codes[: width + -width % _TILE].T)[: len(some)]
+            if products.dtype == np.int32:
+                if enter_near(
+                    products, some, others, row_floats.part(block), floats.part(met), row_lists, own, k, bound
+                ):
+                    continue
+                units = (torch.from_numpy(side) for side in (x.vectors.unit(some), y.vectors.unit(others).T))
+                products = torch.mm(*units).numpy()
+            enter(products, some, others, *row_lists[:2], *own[:2])
+            row_lists.rough[some] = own.rough[met] = True
+        for whole, part in zip(column_lists, own, strict=True):
+            whole[panel.rows] = part
+    return compared
+
+
+def enter_near(
+    products: np.ndarray,  # (rows, columns or more) int32, of codes
+    rows: np.ndarray,
+    columns: np.ndarray,
+    x: FloatRows,
+    y: FloatRows,
+    row_lists: _Lists,  # of all rows
+    column_lists: _Lists,  # of these columns
+    k: int,
+    bound: np.float32,
+) -> bool:
+    """Products of bytes tell which pairs are worth a canonical score; where most are, floats are multiplied instead."""
+    rounding = np.float32(error_bound(x.stored.shape[1]))
+    return bool(enter_codes(products, rows, columns, x, y, *row_lists[:2], *column_lists[:2], k, bound, rounding))
 
 
 def _multiply(x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
     return np.asarray((torch._int_mm(x, y) if x.dtype == torch.int8 else torch.mm(x, y)).numpy())
 
 
-def _bounded(x: Vectors, rows: np.ndarray, y: Vectors, columns: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _bounded(
+    x: Vectors, rows: CellMembers, y: Vectors, columns: CellMembers
+) -> Iterator[tuple[CellMembers, CellMembers]]:
     """A cell in parts of at most `_LARGEST` rows a side: halves along the direction in which it is longest.
 
     Where that separates nothing, as in a million copies of one vector, each of many parts of the rows meets one part of
     the columns: all are equally near. Where one side is small it meets all of the other, a part at a time.
     """
-    if min(len(rows), len(columns)) <= _LARGEST:
-        for first in range(0, len(rows), _LARGEST):
-            for other in range(0, len(columns), _LARGEST):
-                yield rows[first : first + _LARGEST], columns[other : other + _LARGEST]
+    sizes = len(rows.rows), len(columns.rows)
+    if min(sizes) <= _LARGEST:
+        for some_rows in rows.parts(_LARGEST):
+            for some_columns in columns.parts(_LARGEST):
+                yield some_rows, some_columns
         return
-    some = x.unit(rows[:: -(-len(rows) // 500)]), y.unit(columns[:: -(-len(columns) // 500)])
+    some = x.unit(rows.rows[:: -(-sizes[0] // 500)]), y.unit(columns.rows[:: -(-sizes[1] // 500)])
     direction = _longest(np.concatenate(some))
-    left, right = x.unit(rows) @ direction, y.unit(columns) @ direction
+    left, right = x.unit(rows.rows) @ direction, y.unit(columns.rows) @ direction
     middle = np.median(np.concatenate([left, right]))
-    halves = [(rows[left <= middle], columns[right <= middle]), (rows[left > middle], columns[right > middle])]
-    if max(len(halves[0][0]), len(halves[0][1])) == max(len(rows), len(columns)):
-        parts = -(-min(len(rows), len(columns)) // _COPIES_ROWS)
-        yield from zip(np.array_split(rows, parts), np.array_split(columns, parts), strict=True)
+    low = rows.take(left <= middle), columns.take(right <= middle)
+    if max(len(low[0].rows), len(low[1].rows)) == max(sizes):
+        parts = -(-min(sizes) // _COPIES_ROWS)
+        split = [
+            [side.take(part) for part in np.array_split(np.arange(len(side.rows)), parts)] for side in (rows, columns)
+        ]
+        yield from zip(*split, strict=True)
         return
-    for half in halves:
-        yield from _bounded(x, half[0], y, half[1])
+    yield from _bounded(x, low[0], y, low[1])
+    yield from _bounded(x, rows.take(left > middle), y, columns.take(right > middle))
 
 
 def _longest(sample: np.ndarray) -> np.ndarray:
     """The first principal direction."""
     return np.linalg.svd(sample - sample.mean(0), full_matrices=False)[2][0]
-
-
-def enter_near(
-    products: np.ndarray,  # (rows, columns) int32, of codes
-    rows: np.ndarray,
-    columns: np.ndarray,
-    x: FloatRows,
-    y: FloatRows,
-    row_lists: tuple[np.ndarray, np.ndarray],  # scores and places of all rows
-    column_lists: tuple[np.ndarray, np.ndarray],  # of these columns
-    k: int,
-    bound: np.float32,  # by how much a product of codes can be too small
-) -> bool:
-    """Enter what can be among the k best of its row or column, by canonical scores.
-
-    Gives up where these are too many, as among copies of one sentence, and returns whether all is entered.
-    """
-    near_rows, near_columns = empty_lists(len(rows), k + SLACK), empty_lists(len(columns), k + SLACK)
-    row_cutoffs, column_cutoffs = row_lists[0][rows, k - 1] - bound, column_lists[0][:, k - 1] - bound
-    sweep_codes(products, x.scales, y.scales, row_cutoffs, column_cutoffs, *near_rows, *near_columns)
-    own, rounding = np.arange(len(columns), dtype=np.int32), np.float32(error_bound(x.stored.shape[1]))
-    settle(rows, columns, x, y, *near_rows, *row_lists, k, bound, rounding, row_cutoffs)
-    settle(own, rows, y, x, *near_columns, *column_lists, k, bound, rounding, column_cutoffs)
-    if np.isinf(row_cutoffs).all() and np.isinf(column_cutoffs).all():
-        return True
-    cutoffs = row_cutoffs, column_cutoffs
-    return bool(enter_rest(products, rows, columns, x, y, *row_lists, *column_lists, *cutoffs, k, bound, rounding))
 
 
 def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:

@@ -13,7 +13,7 @@ SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
     "10^12 comparisons, partitioned beyond"
 )
-COPIES = "partitioned: cells of each vector. Default: as few as find 99% of probe pairs with 0.25% error"
+COPIES = "partitioned: most cells of a vector. Default: as few as find 97.4% of the k nearest and 99% of probe pairs"
 CODEBOOK = "partitioned: folder of a graph of the same encoder, to use its codebook again"
 MEMORY = ByteSize(4 << 30)
 

@@ -14,7 +14,7 @@ import numpy as np
 from mining.errors import InputError
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import CellRows, KnownScores, group_cells, key_graph
+from mining.partitioned import CellRows, KnownScores, RowCells, group_cells, key_graph
 from mining.paths import exists, resolve
 from mining.threads import thread_pool
 from mining.vectors import Vectors, taken_vectors
@@ -32,15 +32,17 @@ def assign(item: Item, partition: Partition) -> np.ndarray:
     url = partition.file("assigned", *place(item))
     codebook = codebook_of(partition)
     if not exists(url):
-        vectors = opened(item.shard)
-        cells = np.full((len(vectors), min(choose_copies(partition).copies, len(codebook))), -1, np.int32)
+        vectors, choice = opened(item.shard), choose_copies(partition)
+        shape = len(vectors), min(choice.copies, len(codebook))
+        found = RowCells(np.full(shape, -1, np.int32), np.zeros(shape, np.uint8))
         usable = np.flatnonzero(np.isfinite(vectors.inverse_norms))
         with thread_pool(partition.threads) as pool:
             for first in range(0, len(usable), 1 << 16):
                 rows = usable[first : first + (1 << 16)]
-                cells[rows] = codebook.nearest(vectors.unit(rows), cells.shape[1], pool)
-        save_arrays(url, cells=cells)
-    cells = assigned(partition, item)
+                near = codebook.near(vectors.unit(rows), shape[1], pool)
+                found.cells[rows], found.detours[rows] = RowCells.of(near, choice.copies, choice.spacing, len(codebook))
+        save_arrays(url, cells=found.cells, detours=found.detours)
+    cells = assigned(partition, item).cells
     return np.bincount(cells[cells >= 0], minlength=len(codebook))
 
 
@@ -50,7 +52,7 @@ def make_keys(partition: Partition, counts: np.ndarray) -> None:
     if exists(url) or not len(counts):
         return
     codebook = codebook_of(partition)
-    row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 8 * choose_copies(partition).copies
+    row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 9 * choose_copies(partition).copies
     sizes, budget = counts * row_bytes, partition.bounds.key_bytes
     save_arrays(url, keys=group_cells(codebook, sizes, budget), salts=np.maximum(1, -(-sizes // budget)))
 
@@ -91,6 +93,7 @@ class KeyRows(NamedTuple):
     stored: np.ndarray
     inverse_norms: np.ndarray
     cells: np.ndarray  # (rows, copies), negative for those of other keys
+    detours: np.ndarray  # (rows, copies) uint8
 
 
 class Routing(NamedTuple):
@@ -98,7 +101,7 @@ class Routing(NamedTuple):
 
     item: Item
     vectors: Vectors
-    cells: np.ndarray
+    cells: RowCells
     keys: np.ndarray  # (rows, copies)
     by_key: CellRows
 
@@ -106,18 +109,19 @@ class Routing(NamedTuple):
     def of(cls, item: Item, partition: Partition) -> Routing:
         cells = assigned(partition, item)
         vectors = opened(item.shard)
-        keys = CellKeys.of(partition).of_rows(vectors.ids, cells)
+        keys = CellKeys.of(partition).of_rows(vectors.ids, cells.cells)
         ordered = np.sort(keys, axis=1)
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # a row goes to a key once
-        return cls(item, vectors, cells, keys, CellRows.of(ordered))
+        return cls(item, vectors, cells, keys, CellRows.of(RowCells.meeting(ordered)))
 
     def rows_of(self, key: int) -> KeyRows:
         rows = self.by_key.inside(key)
         vectors = self.vectors.take(rows)
-        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, self.cells_in(key, rows))
+        return KeyRows(self.item, rows, vectors.ids, vectors.stored, vectors.inverse_norms, *self.cells_in(key, rows))
 
-    def cells_in(self, key: int, rows: np.ndarray) -> np.ndarray:
-        return np.where(self.keys[rows] == key, self.cells[rows], -1)
+    def cells_in(self, key: int, rows: np.ndarray) -> RowCells:
+        own = self.cells.take(rows)
+        return RowCells(np.where(self.keys[rows] == key, own.cells, -1), own.detours)
 
 
 class KeySide(NamedTuple):
@@ -125,7 +129,7 @@ class KeySide(NamedTuple):
 
     parts: list[tuple[Item, np.ndarray]]  # the shards, and the row numbers in each
     vectors: Vectors
-    cells: np.ndarray  # (rows, copies), negative for those of other keys
+    cells: RowCells  # negative for those of other keys
 
 
 def joined_sides(given: Sequence[KeyRows]) -> list[KeySide]:
@@ -134,10 +138,10 @@ def joined_sides(given: Sequence[KeyRows]) -> list[KeySide]:
     for side in DIRECTIONS:
         parts = sorted((part for part in given if part.item.side == side), key=lambda part: part.item.shard.number)
         if parts:
-            columns = zip(*((part.ids, part.stored, part.inverse_norms, part.cells) for part in parts), strict=True)
-            ids, stored, inverse_norms, cells = (np.concatenate(column) for column in columns)
+            columns = zip(*(part[2:] for part in parts), strict=True)
+            ids, stored, inverse_norms, *cells = (np.concatenate(column) for column in columns)
             vectors = Vectors("key", ids, stored, inverse_norms, {})
-            sides.append(KeySide([(part.item, part.rows) for part in parts], vectors, cells))
+            sides.append(KeySide([(part.item, part.rows) for part in parts], vectors, RowCells(*cells)))
     return sides
 
 
@@ -148,7 +152,8 @@ def gathered_sides(key: int, routings: Sequence[Routing]) -> list[KeySide]:
         all_rows = ((routing, routing.by_key.inside(key)) for routing in routings if routing.item.side == side)
         own = [(routing, rows) for routing, rows in all_rows if len(rows)]
         if own:
-            cells = np.concatenate([routing.cells_in(key, rows) for routing, rows in own])
+            parts = zip(*(routing.cells_in(key, rows) for routing, rows in own), strict=True)
+            cells = RowCells(*(np.concatenate(part) for part in parts))
             vectors = taken_vectors([(routing.vectors, rows) for routing, rows in own])
             sides.append(KeySide([(routing.item, rows) for routing, rows in own], vectors, cells))
     return sides
@@ -259,8 +264,8 @@ def progress(partition: Partition) -> list[Phase]:
     return [Phase("graph", done_keys, total, rows * done_keys // total, "keys")]
 
 
-def assigned(partition: Partition, item: Item) -> np.ndarray:
-    return load_arrays(partition.file("assigned", *place(item)))["cells"]
+def assigned(partition: Partition, item: Item) -> RowCells:
+    return RowCells(**load_arrays(partition.file("assigned", *place(item))))
 
 
 def _known(side: KeySide, so_far: Mapping[Item, Neighbours]) -> np.ndarray:
@@ -272,7 +277,7 @@ def require_memory(partition: Partition, copies: int) -> None:
     """Refuse what one process cannot hold: neighbours and cells of all rows, and a key with what is made of it."""
     rows = partition.rows("forward") + partition.rows("backward")
     centroids = 4 * partition.dim * len(codebook_of(partition))
-    needed = rows * (12 * partition.k + 16 * copies + 24) + 2 * centroids + 4 * partition.bounds.key_bytes
+    needed = rows * (12 * partition.k + 17 * copies + 24) + 2 * centroids + 4 * partition.bounds.key_bytes
     if needed > partition.memory:
         raise InputError(
             f"a partitioned search of {rows:,} vectors in {copies} cells each takes {-(-needed >> 20)}MiB in one "

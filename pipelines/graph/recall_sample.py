@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mining.codebook import distinct_rows, train_codebook
+from mining.codebook import NearCells, distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
-from mining.partitioned import COPIES, nearest_of_rows
+from mining.partitioned import COPIES, SPACED, RowCells, met_within, nearest_of_rows, spacing
 from mining.paths import exists
 from mining.probes import MIN_PROBES
 from mining.threads import Threads, thread_pool
@@ -35,9 +35,10 @@ from pipelines.graph.partition_plan import (
 from pipelines.graph.vector_sides import lots_of, opened
 
 SAMPLE = 1000  # rows of each side, about, whose true neighbours are searched
-WANTED_PAIRS = 0.99  # of known translations; without them, of sampled rows whose nearest stands out as those do
-WANTED_ERROR = 0.0025  # of the mean cosine of the neighbours, which a margin is measured against
-TRIED_COPIES = (4, 5, 6, 7, COPIES, 9, 10, 11, 12, 14, 16)  # where none of them is enough, the largest is taken
+WANTED_RECALL = 0.974  # of the k nearest of sampled rows: thousands, so that another sample chooses the same
+WANTED_PAIRS = 0.99  # of known translations, where there are enough
+WANTED_ERROR = 0.005  # of the mean cosine of the neighbours, which a margin is measured against
+TRIED_COPIES = (4, 6, 8, *range(10, 21), 22, 24)  # where none of them is enough, the largest is taken
 DEPTH = 3  # true neighbours that are searched, times k: what takes the place of one that is missed
 _CHECKED = ("ids", "vectors", "probe_ids", "probe_vectors")
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
@@ -53,12 +54,12 @@ class ProbeEnds(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """The sampled rows of a side with their nearest of the other side, and the cells of these, nearest cell first."""
+    """The sampled rows of a side with their nearest of the other side, and the cells of these."""
 
     ids: np.ndarray  # (rows,) of the sampled rows
     vectors: np.ndarray  # (rows, dim) float32
     nearest: Neighbours  # (rows, depth)
-    cells: np.ndarray  # (rows, depth, tried copies) int32, negative where there is no neighbour
+    cells: NearCells  # (rows, depth, tried copies), negative where there is no neighbour
     probes: ProbeEnds
 
 
@@ -66,9 +67,16 @@ class CopiesChoice(NamedTuple):
     """The copies, and what they are expected to reach."""
 
     copies: int
-    pairs: float  # of known translations, or of rows and their nearest where that stands out, those that share a cell
+    pairs: float  # of known translations, or of rows and their nearest where that stands out, those that meet
     error: float  # of the mean cosine of the neighbours: those missed are replaced by the next that are met
-    probes: int = 0  # known translations that this rests on; none: rows whose nearest stands out
+    recall: float = 1.0  # of the k nearest, those that are met
+    spacing: float = 1.0  # of the cells
+    probes: int = 0  # known translations that `pairs` are; none: rows whose nearest stands out, too few to choose by
+
+    @property
+    def is_enough(self) -> bool:
+        met = self.pairs >= WANTED_PAIRS or not self.probes
+        return met and self.recall >= WANTED_RECALL and self.error < WANTED_ERROR
 
 
 def draw_sample(item: Item, partition: Partition) -> None:
@@ -148,14 +156,19 @@ def find_truth(item: Item, partition: Partition) -> None:
         near = nearest_of_rows(sample, vectors, DEPTH * partition.k, pool)
         ids = near.ids[:sampled]
         there = ids != MISSING
-        cells = np.full((*ids.shape, min(_most_copies(partition), len(codebook))), -1, np.int32)
+        cells = _no_cells(ids.shape, partition)
         found = vectors.unit(np.searchsorted(vectors.ids, ids[there]))
-        cells[there] = codebook.nearest(found, cells.shape[2], pool)
-    save_arrays(url, ids=near.ids, scores=near.scores, cells=cells)
+        cells.cells[there], cells.cosines[there] = codebook.near(found, cells.cells.shape[2], pool)
+    save_arrays(url, ids=near.ids, scores=near.scores, cells=cells.cells, cosines=cells.cosines)
 
 
 def _most_copies(partition: Partition) -> int:
-    return partition.copies or TRIED_COPIES[-1]
+    return min(partition.copies or TRIED_COPIES[-1], len(codebook_of(partition)))
+
+
+def _no_cells(shape: tuple[int, ...], partition: Partition) -> NearCells:
+    whole = *shape, _most_copies(partition)
+    return NearCells(np.full(whole, -1, np.int32), np.zeros(whole, np.float32))
 
 
 def join_truth(partition: Partition, side: Direction) -> Truth:
@@ -163,14 +176,14 @@ def join_truth(partition: Partition, side: Direction) -> Truth:
     checked = load_arrays(partition.file("checked", side, 0))
     sampled, depth = len(checked["ids"]), DEPTH * partition.k
     best = Neighbours.none(sampled + len(checked["probe_ids"]), depth)
-    cells = np.full((sampled, depth, min(_most_copies(partition), len(codebook_of(partition)))), -1, np.int32)
+    cells = _no_cells((sampled, depth), partition)
     for shard in partition.shards(OTHER[side]):
         part = load_arrays(partition.file("truth", OTHER[side], shard.number))
         merged = merge([best, Neighbours(part["ids"], part["scores"])], best.ids.shape[1])
         both_ids = np.concatenate([best.ids, part["ids"]], 1)[:sampled]
-        both = np.concatenate([cells, part["cells"]], 1)
+        both = (np.concatenate([mine, part[name]], 1) for name, mine in cells._asdict().items())
         where = (both_ids[:, None, :] == merged.ids[:sampled, :, None]).argmax(2)
-        best, cells = merged, np.take_along_axis(both, where[:, :, None], 1)
+        best, cells = merged, NearCells(*(np.take_along_axis(column, where[:, :, None], 1) for column in both))
     first = [np.ascontiguousarray(column[:sampled, : partition.k]) for column in best]
     probes = _ends(checked, best.ids[sampled:, : partition.k], partition, side)
     known = {"probes": probes.ids[probes.near], "others": probes.others[probes.near]}
@@ -189,7 +202,7 @@ def _ends(checked: dict[str, np.ndarray], nearest: np.ndarray, partition: Partit
 
 
 def choose_copies(partition: Partition) -> CopiesChoice:
-    """The fewest copies that let the sampled rows meet their true neighbours in a cell, on both sides."""
+    """The fewest copies that let the sampled rows meet enough of their true neighbours in a cell, on both sides."""
     url = partition.work.scratch("choice.npz")
     if not items(partition):
         return CopiesChoice(COPIES, 1.0, 0.0)
@@ -197,29 +210,34 @@ def choose_copies(partition: Partition) -> CopiesChoice:
         truths = [join_truth(partition, side) for side in DIRECTIONS]
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
-    copies, pairs, error, probes = load_arrays(url)["choice"].tolist()
-    return CopiesChoice(int(copies), pairs, error, int(probes))
+    choice = CopiesChoice._make(load_arrays(url)["choice"].tolist())
+    return choice._replace(copies=int(choice.copies), probes=int(choice.probes))
 
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:
-    ends, most = [truth.probes for truth in truths], _most_copies(partition)
+    ends, codebook = [truth.probes for truth in truths], codebook_of(partition)
     truths = [truth for truth in truths if len(truth.ids)]
+    none = CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
     if not truths:
-        return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
+        return none
+    most = max(_most_copies(partition), min(SPACED, len(codebook)))
+    rows = NearCells(
+        *map(np.concatenate, zip(*(codebook.near(one.vectors, most, pool) for one in truths), strict=True))
+    )
+    none = none._replace(spacing=spacing(rows))
     nearest = Neighbours(*(np.concatenate(column) for column in zip(*(truth.nearest for truth in truths), strict=True)))
     if not (nearest.ids != MISSING).any():
-        return CopiesChoice(partition.copies or COPIES, 1.0, 0.0)
-    codebook = codebook_of(partition)
-    rows = np.concatenate([codebook.nearest(truth.vectors, most, pool) for truth in truths])
-    others = np.concatenate([truth.cells for truth in truths])
+        return none
+    others = NearCells(*map(np.concatenate, zip(*(truth.cells for truth in truths), strict=True)))
     known = _known_pairs(*ends)
-    known_cells = [codebook.nearest(vectors, most, pool) for vectors in known]
-    choice = CopiesChoice(most, 1.0, 0.0)
+    known_cells = [codebook.near(vectors, most, pool) for vectors in known]
+    choice = none
     for copies in [partition.copies] if partition.copies else TRIED_COPIES:
-        choice = expected(nearest, rows, others, copies, partition.k)
+        asked = CellChoice(copies, none.spacing, len(codebook))
+        choice = expected(nearest, rows, others, asked, partition.k)
         if len(known[0]) >= MIN_PROBES:
-            choice = choice._replace(pairs=share_met(known_cells[0], known_cells[1], copies), probes=len(known[0]))
-        if choice.pairs >= WANTED_PAIRS and choice.error < WANTED_ERROR:
+            choice = choice._replace(pairs=share_met(known_cells[0], known_cells[1], asked), probes=len(known[0]))
+        if choice.is_enough:
             break
     return choice
 
@@ -233,20 +251,41 @@ def _known_pairs(source: ProbeEnds, target: ProbeEnds) -> tuple[np.ndarray, np.n
     return source.vectors[found], target.vectors[mates[found]]
 
 
-def share_met(source: np.ndarray, target: np.ndarray, copies: int) -> float:
-    """Of pairs, by the cells of both ends (pairs, cells), those that share one of so many."""
-    return float((source[:, :copies, None] == target[:, None, :copies]).any((1, 2)).mean())
+class CellChoice(NamedTuple):
+    """What decides which cells rows are in."""
+
+    copies: int
+    spacing: float
+    cells: int
+
+    def of(self, near: NearCells) -> RowCells:
+        return RowCells.of(near, *self)
 
 
-def expected(nearest: Neighbours, rows: np.ndarray, others: np.ndarray, copies: int, k: int) -> CopiesChoice:
-    """What this many copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
+def share_met(source: NearCells, target: NearCells, asked: CellChoice) -> float:
+    """Of pairs, by the cells of both ends, those that meet in one."""
+    return float(met_within(asked.of(source), asked.of(target)).mean())
+
+
+def expected(nearest: Neighbours, rows: NearCells, others: NearCells, asked: CellChoice, k: int) -> CopiesChoice:
+    """What these copies reach, from the cells of rows (rows, cells) and of their nearest (rows, depth, cells)."""
     exist = nearest.ids != MISSING
-    meet = (rows[:, None, :copies, None] == others[:, :, None, :copies]).any((2, 3)) & exist
+    own = asked.of(rows)
+    meet = np.stack(
+        [
+            met_within(own, asked.of(NearCells(*other)))
+            for other in zip(*(np.moveaxis(column, 1, 0) for column in others), strict=True)
+        ],
+        1,
+    )
+    meet &= exist
     means, kept = (_mean_of_first(nearest.scores, which, k) for which in (exist, meet))
     ratio = np.divide(nearest.scores[:, 0], means, out=np.zeros(len(means)), where=exist[:, 0] & (means > 0))
     stands_out = exist[:, 0] & (ratio >= np.quantile(ratio[exist[:, 0]], 0.75))
     lacking = np.divide(means - kept, np.abs(means), out=np.zeros(len(means)), where=means != 0)
-    return CopiesChoice(copies, float(meet[stands_out, 0].mean()), float(np.abs(lacking[exist[:, 0]]).mean()))
+    error = float(np.abs(lacking[exist[:, 0]]).mean())
+    recall = float(meet[:, :k].sum() / exist[:, :k].sum())
+    return CopiesChoice(asked.copies, float(meet[stands_out, 0].mean()), error, recall, asked.spacing)
 
 
 def _mean_of_first(scores: np.ndarray, which: np.ndarray, k: int) -> np.ndarray:

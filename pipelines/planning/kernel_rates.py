@@ -18,7 +18,18 @@ from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, tra
 from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import KEY_BYTES, KnownScores, group_cells, key_graph, nearest_of_rows
+from mining.partitioned import (
+    BLOCK_ROWS,
+    KEY_BYTES,
+    CellRows,
+    KnownScores,
+    RowCells,
+    cells_of_sides,
+    comparisons,
+    group_cells,
+    key_graph,
+    nearest_of_rows,
+)
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset
@@ -46,7 +57,8 @@ class CellSpread(NamedTuple):
 
     cells: int
     keys: float  # that a row goes to
-    unevenness: float  # comparisons, by those of cells that are all of one size
+    density: float  # comparisons, by those of cells that are all of one size and whose rows all meet
+    filled: float  # cells of a row, of as many as there are copies: others are too far out of its way
 
 
 class Kernels(NamedTuple):
@@ -63,11 +75,11 @@ class Kernels(NamedTuple):
     read: float  # seconds of a byte of a vector file
     spreads: tuple[CellSpread, CellSpread]  # of fewer and of more cells
 
-    def unevenness(self, cells: float) -> float:
+    def density(self, cells: float) -> float:
         """As much more with each doubling of the cells."""
         few, many = self.spreads
-        of_doubling = (many.unevenness - few.unevenness) / math.log2(many.cells / few.cells)
-        return max(1.0, many.unevenness + of_doubling * math.log2(cells / many.cells))
+        of_doubling = (many.density - few.density) / math.log2(many.cells / few.cells)
+        return max(many.density / 4, many.density + of_doubling * math.log2(cells / many.cells))
 
     def keys_of_row(self, cells: float, copies: int) -> float:
         """Copies that share a key with another become fewer as a power of the cells."""
@@ -131,7 +143,7 @@ def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: Pla
     """Comparisons a second, and seconds of a row in a key: the same cells as one key and as many."""
     sample = np.concatenate(units)
     book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
-    cells = [book.nearest(side, settings.copies, pool) for side in units]
+    cells = cells_of_sides(book, units, settings.copies, pool)
     one, many = (group_cells(book, np.ones(len(book), np.int64), size) for size in (len(book), _SMALL_KEY))
     searches = [
         _Search(sides, cells, keys, settings.k, told) for keys, told in ((one, False), (many, False), (many, True))
@@ -148,20 +160,20 @@ class _Search:
     """The rows of each key against each other, as `partition.search_here` does it, or as keys of many workers."""
 
     def __init__(
-        self, sides: Sequence[Vectors], cells: Sequence[np.ndarray], keys: np.ndarray, k: int, told: bool
+        self, sides: Sequence[Vectors], cells: Sequence[RowCells], keys: np.ndarray, k: int, told: bool
     ) -> None:
         self.sides, self.cells, self.keys, self.k, self.told = sides, cells, keys, k, told
         self.visits, self.comparisons = 0, 0
 
     def run(self, pool: Threads) -> None:
         self.visits, self.comparisons = 0, 0
-        own = [self.keys[cells] for cells in self.cells]
+        own = [np.where(side.cells >= 0, self.keys[side.cells], -1) for side in self.cells]
         best = [Neighbours.none(len(side), self.k) for side in self.sides]
         for key in range(int(self.keys.max()) + 1):
             rows = [np.flatnonzero((keys == key).any(1)) for keys in own]
             parts = [side.take(some) for side, some in zip(self.sides, rows, strict=True)]
             cells = [
-                np.where(keys[some] == key, all_[some], -1)
+                RowCells(np.where(keys[some] == key, all_.cells[some], -1), all_.detours[some])
                 for keys, all_, some in zip(own, self.cells, rows, strict=True)
             ]
             known = KnownScores(*(side.scores[some, -1] for side, some in zip(best, rows, strict=True)))
@@ -191,25 +203,33 @@ def _spreads(
     for count in (most // 4, most):
         sample = np.concatenate([side[:: max(1, most // count)] for side in units])
         book = train_codebook(sample, count, pool)
-        cells = [book.nearest(side, settings.copies, pool) for side in units]
+        cells = cells_of_sides(book, units, settings.copies, pool)
         begun = time.process_time()
         keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
         taken = (time.process_time() - begun) / len(book)
-        counts = [np.bincount(side.ravel(), minlength=len(book)) for side in cells]
-        even = counts[0].sum() * counts[1].sum() / len(book)
-        spreads.append(CellSpread(len(book), _distinct(cells, keys), float((counts[0] * counts[1]).sum() / even)))
+        filled = float(np.mean([(side.cells >= 0).sum(1).mean() for side in cells])) / settings.copies
+        density = _density(cells, len(book), settings.copies)
+        spreads.append(CellSpread(len(book), _distinct(cells, keys), density, filled))
     return (spreads[0], spreads[1]), taken
 
 
-def _distinct(cells: Sequence[np.ndarray], keys: np.ndarray) -> float:
+def _density(sides: Sequence[RowCells], cells: int, copies: int) -> float:
+    """Rows of these small cells come together in blocks that are as large a part of a cell as those of a corpus."""
+    source, target = (len(side.cells) for side in sides)
+    block = max(1, round(BLOCK_ROWS * source / cells / ROWS_A_CELL))
+    found = comparisons(CellRows.of(sides[0]), CellRows.of(sides[1]), block)
+    return found * cells / max(source * target * copies**2, 1)
+
+
+def _distinct(sides: Sequence[RowCells], keys: np.ndarray) -> float:
     """Different keys of a row, on average."""
-    ordered = np.sort(np.concatenate([keys[side] for side in cells]), axis=1)
-    return float((1 + (np.diff(ordered, axis=1) != 0).sum(1)).mean())
+    found = np.sort(np.concatenate([np.where(side.cells >= 0, keys[side.cells], -1) for side in sides]), axis=1)
+    return float(((found[:, 0] >= 0) + ((np.diff(found, axis=1) != 0) & (found[:, 1:] >= 0)).sum(1)).mean())
 
 
 def row_bytes(dim: int, k: int, copies: int) -> int:
     """Of a vector in each of its cells, as `partition.make_keys` counts them."""
-    return 4 * dim + 16 * (k + 4) + 8 * copies
+    return 4 * dim + 16 * (k + 4) + 9 * copies
 
 
 def cells_a_key(dim: int, settings: PlanSettings) -> int:

@@ -47,6 +47,7 @@ class _Sizes(NamedTuple):
     cells: int
     trained: float  # vectors that the codebook is trained on
     visits: float  # rows in all keys together
+    filled: float  # cells of a row, by its copies
 
     @property
     def rows(self) -> float:
@@ -58,13 +59,15 @@ class _Sizes(NamedTuple):
 
     @property
     def keys(self) -> float:
-        whole = self.rows * self.copies * row_bytes(self.dim, self.k, self.copies)
-        return max(1.0, -(-whole // self.key_bytes))
+        """Each ends where the next cell does not fit any more, half a cell before it is full."""
+        whole = self.rows * self.copies * self.filled * row_bytes(self.dim, self.k, self.copies)
+        cell = whole / max(self.cells, 1)
+        return max(1.0, -(-whole // max(self.key_bytes - cell / 2, cell)))
 
     @property
     def lists(self) -> float:
         """Bytes of the neighbours, cells and keys of all rows, which one process holds."""
-        return self.rows * (12 * self.k + 8 * self.copies + 16) + 4 * self.visits
+        return self.rows * (12 * self.k + 9 * self.copies + 16) + 4 * self.visits
 
     @property
     def alone(self) -> bool:
@@ -74,7 +77,7 @@ class _Sizes(NamedTuple):
 
 def one_process_bytes(k: int, copies: int) -> int:
     """Of a row, as `partition.require_memory` counts them."""
-    return 12 * k + 16 * copies + 24
+    return 12 * k + 17 * copies + 24
 
 
 def trained_rows(sides: tuple[float, float], dim: int, settings: PlanSettings) -> int:
@@ -89,12 +92,23 @@ def partition_cost(
     trained = trained_rows(sides, dim, settings)
     cells = min(cell_count(int(sides[0]), int(sides[1])), trained)  # each begins as another vector of the sample
     visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
-    size = _Sizes(sides, shards, dim, settings.k, settings.copies, settings.memory, cells, trained, visits)
+    size = _Sizes(
+        sides=sides,
+        shards=shards,
+        dim=dim,
+        k=settings.k,
+        copies=settings.copies,
+        memory=settings.memory,
+        cells=cells,
+        trained=trained,
+        visits=visits,
+        filled=kernels.spreads[-1].filled,
+    )
     return PartitionCost(
         seconds=_seconds(size, kernels),
         read=_read(size),
         written=_written(size),
-        shuffled=visits * (4 * dim + 20 + 4 * size.copies + _found_bytes(size)),
+        shuffled=visits * (4 * dim + 20 + 5 * size.copies + _found_bytes(size)),
         opens=_OPENS_A_SHARD * shards + _OPENS + (size.keys if size.alone else 0),
         memory=_memory(size),
         keys=size.keys,
@@ -103,7 +117,7 @@ def partition_cost(
 
 def _seconds(size: _Sizes, kernels: Kernels) -> float:
     mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
-    inside = mean * kernels.unevenness(size.cells) / kernels.cells
+    inside = mean * kernels.density(size.cells) / kernels.cells
     centroids = compared(size.cells) * (1.0 if size.cells <= ALL_CELLS else _GROUPED)
     checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too
     assigned = (size.rows + checked) * kernels.assigned.seconds(centroids)
@@ -141,7 +155,7 @@ def _sample_bytes(size: _Sizes) -> float:
 
 def _truth_bytes(size: _Sizes) -> float:
     """Each shard has its nearest for all sampled rows of the other side, with their cells."""
-    return size.shards * SAMPLE * DEPTH * size.k * (12 + 4 * size.copies)
+    return size.shards * SAMPLE * DEPTH * size.k * (12 + 8 * size.copies)
 
 
 def _found_bytes(size: _Sizes) -> int:
@@ -151,7 +165,7 @@ def _found_bytes(size: _Sizes) -> int:
 
 def _read(size: _Sizes) -> float:
     vectors = _passes(size) * _vector_bytes(size)
-    cells = 2 * 4 * size.copies * size.rows + 4 * size.cells * size.shards
+    cells = 2 * 5 * size.copies * size.rows + 4 * size.cells * size.shards
     checked = size.shards * SAMPLE * (4 * size.dim + 8 + 8 + 12 * size.k)
     return vectors + _sample_bytes(size) + _truth_bytes(size) + cells + checked
 
@@ -161,7 +175,7 @@ def _written(size: _Sizes) -> float:
     found = of_keys if size.alone else 0.0
     checked = 2 * SAMPLE * (4 * size.dim + 16 + 12 * size.k)
     codebook = 4 * (size.dim + 1) * size.cells
-    return _sample_bytes(size) + checked + codebook + _truth_bytes(size) + 4 * size.copies * size.rows + found
+    return _sample_bytes(size) + checked + codebook + _truth_bytes(size) + 5 * size.copies * size.rows + found
 
 
 def _memory(size: _Sizes) -> float:

@@ -53,7 +53,7 @@ class PlanSettings(BaseModel):
     )
     search: Search = Field(default="auto", description=SEARCH)
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    copies: int = Field(default=8, ge=1, description="cells of each vector in a partitioned search")
+    copies: int = Field(default=18, ge=1, description="most cells of a vector in a partitioned search")
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
     workers: int = Field(default=2, ge=1, description="cores that work at the same time")

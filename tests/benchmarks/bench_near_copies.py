@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from mining.codebook import cell_count, train_codebook
-from mining.partitioned import COPIES, key_graph
+from mining.partitioned import COPIES, cells_of_sides, key_graph
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array
 from tests.benchmarks.bench_partitioned import K, vectors_of_pairs
@@ -47,7 +47,7 @@ def compared(sides: list[Vectors], pool: Threads) -> tuple[int, float]:
     """Comparisons inside of cells, and what they took."""
     units = [side.unit(np.arange(len(side))) for side in sides]
     codebook = train_codebook(np.concatenate(units)[::2], cell_count(len(sides[0]), len(sides[1])), pool)
-    cells = [codebook.nearest(unit, COPIES, pool) for unit in units]
+    cells = cells_of_sides(codebook, units, COPIES, pool)
     begun = time.process_time()
     found = key_graph(sides[0], sides[1], cells[0], cells[1], K, pool)
     return found.comparisons, time.process_time() - begun

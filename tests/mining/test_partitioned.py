@@ -6,12 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mining import partitioned
-from mining.codebook import Codebook
+from mining.codebook import Codebook, NearCells
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.partition_kernels import absorb
-from mining.partitioned import CellRows, KnownScores, group_cells, key_graph, nearest_of_rows
-from mining.threads import thread_pool
+from mining.partitioned import (
+    REACH,
+    CellRows,
+    KeyGraph,
+    KnownScores,
+    RowCells,
+    comparisons,
+    group_cells,
+    met_within,
+    nearest_of_rows,
+)
+from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
 
@@ -25,6 +35,13 @@ def vectors(rows: int, seed: int, dtype: str = "float32") -> Vectors:
 def cells(rows: int, seed: int, count: int = 10, copies: int = 3) -> np.ndarray:
     draw = np.random.default_rng(seed)
     return np.stack([draw.choice(count, copies, replace=False) for _ in range(rows)]).astype(np.int32)
+
+
+def key_graph(
+    x: Vectors, y: Vectors, a: np.ndarray, b: np.ndarray, k: int, pool: Threads, known: KnownScores | None = None
+) -> KeyGraph:
+    """Where all rows of a cell meet."""
+    return partitioned.key_graph(x, y, RowCells.meeting(a), RowCells.meeting(b), k, pool, known)
 
 
 def sharing(x: Vectors, y: Vectors, a: np.ndarray, b: np.ndarray) -> Neighbours:
@@ -85,7 +102,7 @@ def test_few_copies_need_no_product_of_floats_and_many_do(monkeypatch: pytest.Mo
         )
         with thread_pool(1) as pool:
             key_graph(from_array(x.astype(np.float32)), from_array(x.astype(np.float32)), one_cell, one_cell, K, pool)
-    assert whole == [True, True, False, False]
+    assert whole == [True] * 3 + [False] * 3
 
 
 def test_one_cell_for_all_is_the_exact_graph() -> None:
@@ -193,10 +210,59 @@ def test_few_rows_alone_have_the_neighbours_of_the_graph(rows: int, columns: int
 
 
 def test_rows_by_cell() -> None:
-    lists = CellRows.of(np.array([[2, 0], [-1, 2], [5, 2]], np.int32))
+    lists = CellRows.of(RowCells.meeting(np.array([[2, 0], [-1, 2], [5, 2]], np.int32)))
     assert {cell: lists.inside(cell).tolist() for cell in (0, 1, 2, 5)} == {0: [0], 1: [], 2: [0, 1, 2], 5: [2]}
     assert lists.cells.tolist() == [0, 2, 5]
-    assert CellRows.of(np.full((3, 2), -1, np.int32)).inside(0).tolist() == []
+    assert CellRows.of(RowCells.meeting(np.full((3, 2), -1, np.int32))).inside(0).tolist() == []
+
+
+def test_rows_of_a_cell_come_by_their_detours() -> None:
+    lists = CellRows.of(RowCells(np.array([[2], [2], [2]], np.int32), np.array([[7], [3], [7]], np.uint8)))
+    members = lists.members(2)
+    assert members.rows.tolist() == [1, 0, 2]
+    assert members.detours.tolist() == [3, 7, 7]
+
+
+@pytest.mark.parametrize("block", [1, 16])
+@pytest.mark.parametrize("panel", [64, 2048])
+def test_rows_meet_within_reach(block: int, panel: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs within reach are compared, and as few others as blocks of rows allow."""
+    monkeypatch.setattr(partitioned, "BLOCK_ROWS", block)
+    monkeypatch.setattr(partitioned, "_PANEL_COLUMNS", panel)
+    draw = np.random.default_rng(0)
+    x, y = vectors(80, 0), vectors(150, 1)
+    sides = [
+        RowCells(np.zeros((rows, 1), np.int32), draw.integers(0, REACH, (rows, 1)).astype(np.uint8))
+        for rows in (80, 150)
+    ]
+    within = sides[0].detours.astype(int) + sides[1].detours.T <= REACH
+    with thread_pool(1) as pool:
+        found = partitioned.key_graph(x, y, *sides, K, pool)
+    assert within.sum() <= found.comparisons <= within.sum() + (block - 1) * 150
+    assert found.comparisons == comparisons(*map(CellRows.of, sides), block)
+    cosines = np.where(within, (x.unit(np.arange(80)) @ y.unit(np.arange(150)).T), -np.inf)
+    best = -np.sort(-cosines, axis=1)[:, :K]
+    if block == 1:
+        np.testing.assert_allclose(found.graph.forward.scores, best, atol=1e-6)
+    assert (found.graph.forward.scores >= best - 1e-6).all()
+
+
+def test_cells_far_out_of_the_way_are_left_out() -> None:
+    """Of equal rank what is farther is a longer detour; the nearest cell is none, and all meet where all are in all."""
+    near = NearCells(np.array([[4, 2, 7], [1, 2, 3]], np.int32), np.float32([[0.9, 0.85, 0.1], [0.9, 0.89, 0.88]]))
+    found = RowCells.of(near, 3, spacing=0.2, cells=50)
+    assert found.cells.tolist() == [[4, 2, -1], [1, 2, 3]]
+    assert found.detours[:, 0].tolist() == [0, 0]
+    assert 0 < found.detours[1, 1] < found.detours[0, 1] <= REACH
+    assert (RowCells.of(near, 3, spacing=0.2, cells=3).detours == 0).all()
+    assert RowCells.of(near, 1, spacing=0.2, cells=50).cells.tolist() == [[4], [1]]
+
+
+def test_pairs_that_meet() -> None:
+    one = RowCells(np.array([[4, 2], [4, -1]], np.int32), np.array([[0, 150], [0, 0]], np.uint8))
+    other = RowCells(np.array([[2, 5], [-1, 3]], np.int32), np.array([[50, 0], [0, 0]], np.uint8))
+    assert met_within(one, other).tolist() == [True, False]
+    assert met_within(one, other._replace(detours=other.detours + np.uint8(1))).tolist() == [False, False]
 
 
 def test_keys_fit_their_budget_and_hold_neighbours() -> None:

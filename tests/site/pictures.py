@@ -18,7 +18,7 @@ from encoder import Encoder
 from mining import Calibration, Edges, Margin, Retrieval, calibrate, from_array, knn_graph, retrieve
 from mining.bytewise import round_rows
 from mining.codebook import cell_count, train_codebook
-from mining.partitioned import key_graph
+from mining.partitioned import cells_of_sides, key_graph
 from mining.probes import plan_probes, probe_rows
 from mining.threads import thread_pool
 from tests.site.pages import DOCS
@@ -121,7 +121,7 @@ def partitioned(mined: Mined) -> alt.LayerChart:
     with thread_pool(1) as pool:
         codebook = train_codebook(np.concatenate([source, target]), cell_count(len(source), len(target), 16), pool)
         for copies in _COPIES:
-            cells = (codebook.nearest(side, copies, pool) for side in (source, target))
+            cells = cells_of_sides(codebook, (source, target), copies, pool)
             graph, comparisons = key_graph(from_array(source), from_array(target), *cells, 4, pool)
             for place, what in ((0, "nearest"), (-1, "all four nearest")):
                 same = graph.forward.scores[:, place] >= exact.scores[:, place]

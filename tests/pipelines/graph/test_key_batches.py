@@ -26,6 +26,7 @@ def key_rows(rows: int, dtype: type, copies: int = 8) -> KeyRows:
         draw.standard_normal((rows, 16)).astype(dtype),
         draw.random(rows),
         draw.integers(-1, 9, (rows, copies)).astype(np.int32),
+        draw.integers(0, 200, (rows, copies)).astype(np.uint8),
     )
 
 

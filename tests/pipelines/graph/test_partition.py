@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mining import partitioned
-from mining.codebook import SAMPLE_A_CELL, cell_count
+from mining.codebook import SAMPLE_A_CELL, NearCells, cell_count
 from mining.errors import InputError
 from mining.neighbours import Neighbours, read_neighbours
 from pipelines.datasets.manifest import Dataset
@@ -16,6 +16,7 @@ from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph, graph_request, start
 from pipelines.graph.graph_transform import GraphOfAll
 from pipelines.graph.partition_plan import MemoryBounds
+from pipelines.graph.recall_sample import CopiesChoice
 from pipelines.runners.local import run_local
 from tests.pipelines.graph.vector_datasets import write_probes, write_side
 
@@ -83,11 +84,11 @@ def test_as_many_copies_as_the_wanted_recall_takes(
     monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
     monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
     chosen = []
-    for wanted in (0.5, 0.9, 1.0):
-        monkeypatch.setattr(recall_sample, "WANTED_PAIRS", wanted)
+    for wanted in (0.3, 0.8, 1.0):
+        monkeypatch.setattr(recall_sample, "WANTED_RECALL", wanted)
         (tmp_path / str(wanted)).mkdir()
         measures = build_graph(settings(tmp_path / str(wanted), sides)).manifest.measures
-        assert measures["likely_pairs_met"] >= wanted
+        assert (measures["forward_recall"] + measures["backward_recall"]) / 2 >= wanted
         chosen.append(measures["copies"])
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[2]
@@ -96,9 +97,35 @@ def test_as_many_copies_as_the_wanted_recall_takes(
 def test_an_error_of_the_means_wants_more_copies() -> None:
     """With one copy the third takes the place of the second, which is not met: (0.9 + 0.3) / 2 for (0.9 + 0.6) / 2."""
     nearest = Neighbours(np.array([[0, 1, 2]]), np.float32([[0.9, 0.6, 0.3]]))
-    rows, others = np.array([[4, 5]]), np.array([[[4, 9], [5, 8], [4, 6]]])
-    assert recall_sample.expected(nearest, rows, others, 1, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0)
-    assert recall_sample.expected(nearest, rows, others, 2, k=2) == (2, 1.0, pytest.approx(0.0, abs=1e-6), 0)
+    rows, others = (
+        NearCells(np.array(cells), np.ones(np.shape(cells), np.float32))
+        for cells in ([[4, 5]], [[[4, 9], [5, 8], [4, 6]]])
+    )
+    one, two = (recall_sample.CellChoice(copies, 0.1, 100) for copies in (1, 2))
+    assert recall_sample.expected(nearest, rows, others, one, k=2) == (1, 1.0, pytest.approx(0.3 / 1.5), 0.5, 0.1, 0)
+    assert recall_sample.expected(nearest, rows, others, two, k=2) == (
+        2,
+        1.0,
+        pytest.approx(0.0, abs=1e-6),
+        1.0,
+        0.1,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "enough"),
+    [
+        ({}, True),
+        ({"recall": 0.96}, False),
+        ({"error": 0.01}, False),
+        ({"pairs": 0.9}, True),  # of a few rows whose nearest stands out
+        ({"pairs": 0.9, "probes": 100}, False),
+        ({"pairs": 0.99, "probes": 100}, True),
+    ],
+)
+def test_copies_are_enough_by_recall_error_and_known_translations(changes: dict[str, float], enough: bool) -> None:
+    assert CopiesChoice(8, 1.0, 0.0, 0.98)._replace(**changes).is_enough is enough
 
 
 def with_probes(
@@ -129,6 +156,7 @@ def test_copies_are_chosen_by_known_translations(
 ) -> None:
     monkeypatch.setattr(recall_sample, "TRIED_COPIES", (1, 2, 4, 9))
     monkeypatch.setattr(recall_sample, "WANTED_ERROR", 1.0)
+    monkeypatch.setattr(recall_sample, "WANTED_RECALL", 0.0)
     whole = neighbours(build_graph(with_probes(new(tmp_path / "exact"), sides, 60, search="exact")))
     pairs, chosen = known(60), []
     true = {
@@ -235,7 +263,8 @@ def test_rows_where_they_lie_and_rows_that_were_shuffled_make_the_same_sides(
             for one, other in zip(ours.parts, theirs.parts, strict=True):
                 assert one[0] == other[0]
                 np.testing.assert_array_equal(one[1], other[1])
-            np.testing.assert_array_equal(ours.cells, theirs.cells)
+            for one, other in zip(ours.cells, theirs.cells, strict=True):
+                np.testing.assert_array_equal(one, other)
             for name in ("ids", "stored", "inverse_norms"):
                 np.testing.assert_array_equal(getattr(ours.vectors, name), getattr(theirs.vectors, name))
         checked.append(key)
@@ -365,7 +394,7 @@ def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def bytes_of(side: partition.KeySide) -> int:
     vectors = side.vectors.ids, side.vectors.stored, side.vectors.inverse_norms
-    return sum(array.nbytes for array in (*(rows for _, rows in side.parts), *vectors, side.cells))
+    return sum(array.nbytes for array in (*(rows for _, rows in side.parts), *vectors, *side.cells))
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ KERNELS = Kernels(
     assigned=CentroidLine(0.0, 1e-8),
     ordered=1e-4,
     read=1e-9,
-    spreads=(CellSpread(250, 2.5, 1.2), CellSpread(1000, 4.6, 1.3)),
+    spreads=(CellSpread(250, 2.5, 1.2, 1.0), CellSpread(1000, 4.6, 1.3, 1.0)),
 )
 FOUND = Calibrated(
     warm=run(400, 1, 3.0),
