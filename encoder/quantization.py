@@ -17,7 +17,7 @@ from encoder.checkpoint import SUBWORD, load_checkpoint, local_copy, save_checkp
 from encoder.encoder_card import add_section
 from encoder.models import Bag, BagSettings
 from encoder.product_fit import balanced_rotation, fit
-from encoder.row_use import row_use, training_sentences
+from encoder.training.row_use import row_use, training_sentences
 from encoder.weights import coded_tensors
 from mining.errors import InputError
 from mining.files import atomic_path

@@ -23,7 +23,7 @@ class SizedThreshold(NamedTuple):
     weight: float  # how much gold it rests on
 
 
-class Part(NamedTuple):
+class CorpusPart(NamedTuple):
     """Some rows of both sides, and the gold pairs that are whole in them, by their place in the part."""
 
     source: NDArray[np.int64]
@@ -36,7 +36,7 @@ def log_size(source: int, target: int) -> float:
     return float(np.log2(source) + np.log2(target)) / 2
 
 
-def deal(gold: NDArray[np.int64], source: int, target: int, parts: int, rng: np.random.Generator) -> list[Part]:
+def deal(gold: NDArray[np.int64], source: int, target: int, parts: int, rng: np.random.Generator) -> list[CorpusPart]:
     """Both sides dealt out at random to so many parts; the two ends of a gold pair go to the same."""
     of_source, of_target = rng.integers(parts, size=source), rng.integers(parts, size=target)
     of_target[gold[:, 1]] = of_source[gold[:, 0]]
@@ -45,7 +45,7 @@ def deal(gold: NDArray[np.int64], source: int, target: int, parts: int, rng: np.
         rows, columns = np.flatnonzero(of_source == part), np.flatnonzero(of_target == part)
         whole = gold[(of_source[gold[:, 0]] == part) & (of_target[gold[:, 1]] == part)]
         places = np.searchsorted(rows, whole[:, 0]), np.searchsorted(columns, whole[:, 1])
-        dealt.append(Part(rows, columns, np.stack(places, axis=1)))
+        dealt.append(CorpusPart(rows, columns, np.stack(places, axis=1)))
     return dealt
 
 

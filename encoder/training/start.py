@@ -12,8 +12,8 @@ from encoder import default
 from encoder.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, local_copy
 from encoder.models import Bag, BagSettings, PretrainedSettings, Transformer, TransformerSettings
 from encoder.models.smaller_bag import is_smaller, smaller_state
-from encoder.row_use import row_use, training_sentences
 from encoder.settings import validate_settings
+from encoder.training.row_use import row_use, training_sentences
 from encoder.training.training_settings import DEFAULT_ENCODER, StartSettings, TrainSettings
 from mining.errors import InputError
 

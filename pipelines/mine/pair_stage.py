@@ -30,7 +30,7 @@ from pipelines.mine.edges import (
 from pipelines.mine.mine_plan import MinePlan, make_plan, start
 from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import Filtered, filter_shard, missing_outputs, repeated_targets, write_pair_shard
-from pipelines.mine.proposals import Proposed, are_written, proposed, read_proposals, write_proposals
+from pipelines.mine.proposed_edges import Proposed, are_written, proposed, read_proposals, write_proposals
 from pipelines.mine.score_bands import (
     Bands,
     Matching,

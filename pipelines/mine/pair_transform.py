@@ -38,7 +38,7 @@ from pipelines.mine.pair_stage import (
     survey,
     write,
 )
-from pipelines.mine.proposals import Proposed
+from pipelines.mine.proposed_edges import Proposed
 from pipelines.mine.rescoring_steps import (
     SOURCE,
     TARGET,

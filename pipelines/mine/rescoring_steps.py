@@ -35,7 +35,7 @@ from pipelines.mine.candidate_ends import (
 )
 from pipelines.mine.edges import EDGE, GraphShard
 from pipelines.mine.mine_plan import MinePlan
-from pipelines.mine.proposals import Proposed, proposed, write_proposals
+from pipelines.mine.proposed_edges import Proposed, proposed, write_proposals
 from pipelines.mine.rescoring import require_encoder
 from pipelines.mine.score_bands import matching_of, split_by
 from pipelines.mine.text_join import TextShard

@@ -13,8 +13,8 @@ from encoder.checkpoint import WEIGHTS
 from encoder.models import Bag, BagSettings, TransformerSettings
 from encoder.product_fit import balanced_rotation, fit, nearest
 from encoder.quantization import quantize_encoder, quantize_tables
-from encoder.row_use import row_use, training_sentences
 from encoder.tokens import Tokens
+from encoder.training.row_use import row_use, training_sentences
 from mining.errors import InputError
 from tests.encoder.fixtures import sentences, write_checkpoint
 

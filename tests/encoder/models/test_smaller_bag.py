@@ -6,8 +6,8 @@ import torch
 
 from encoder.models.bag import Bag, BagSettings
 from encoder.models.smaller_bag import is_smaller, smaller_state
-from encoder.row_use import row_use
 from encoder.tokens import TokenBatch
+from encoder.training.row_use import row_use
 
 LARGE = BagSettings(dim=16, bigrams=64, words=32, ngrams=32)
 

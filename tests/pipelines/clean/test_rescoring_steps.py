@@ -17,7 +17,7 @@ from pipelines.mine.candidate_ends import read_texts_of
 from pipelines.mine.edges import as_edges, whole_graph
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.pair_stage import pair_batches
-from pipelines.mine.proposals import Proposed, read_proposals
+from pipelines.mine.proposed_edges import Proposed, read_proposals
 from pipelines.mine.rescoring import SideTexts, rescored_candidates
 from pipelines.mine.text_job import mine_corpora
 from pipelines.mine.text_transform import MineText
