@@ -156,7 +156,7 @@ def _mine(
     runner: Runner | None,
 ) -> MinedCorpora:
     source, target = pair.split("-")
-    again = rescoring_by(encoder, settings.mining.retrieval) if settings.classifier else ""
+    again = rescoring_by(encoder, settings.mining.retrieval, settings.threads) if settings.classifier else ""
     probes = text.probes[pair]
     request = MineSettings(
         graph=graph.url,

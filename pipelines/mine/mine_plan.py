@@ -111,7 +111,7 @@ def mine_request(settings: MineSettings, corpora: Corpora) -> Request:
             "text_memory": True,
             "min_ram": True,
         }
-        | {"threshold": {"gold"}, "rescore": {"encoder", "classifier"}},  # whose content decides, not their place
+        | {"threshold": {"gold"}, "rescore": {"encoder", "classifier", "threads"}},  # their content decides
     )
     versions = {"mine": VERSION}
     if settings.filters.language is not None:

@@ -70,12 +70,13 @@ class RescoreSettings(BaseModel):
     encoder: str = Field(description="the encoder of the vectors, for vectors of words")
     classifier: str = Field(description="the folder of its pair classifier")
     version: str = Field(description="a hash of the classifier")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of each worker; default: all cores")
 
 
 class MineSettings(BaseModel):
     """Which graph and sentences, and how pairs are chosen.
 
-    Everything but `edges_at_once`, `text_memory` and `min_ram` decides the result.
+    Everything but `edges_at_once`, `text_memory`, `min_ram` and threads decides the result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -21,7 +21,7 @@ def rescoring(settings: JobSettings) -> RescoreSettings | None:
     """
     if not _wants_rescoring(settings):
         return None
-    found = rescoring_by(settings.encoder, settings.retrieval)
+    found = rescoring_by(settings.encoder, settings.retrieval, settings.threads)
     if isinstance(found, RescoreSettings):
         return found
     if settings.rescore == "on":
@@ -44,14 +44,15 @@ def _classifier_of(encoder: str) -> str:
     return f"{encoder.rstrip('/')}/{FOLDER}"
 
 
-def rescoring_by(encoder: str, retrieval: Retrieval) -> RescoreSettings | str:
+def rescoring_by(encoder: str, retrieval: Retrieval, threads: int | None) -> RescoreSettings | str:
     """How the classifier of an encoder scores candidates, or why it cannot."""
     folder = _classifier_of(encoder)
     if reason := _unfit(folder, encoder):
         return reason
     if retrieval != Retrieval.max:
         return "candidates that are scored again are matched one to one: leave out --retrieval"
-    return RescoreSettings(encoder=encoder, classifier=folder, version=xxhash.xxh3_64_hexdigest(_about(folder)))
+    version = xxhash.xxh3_64_hexdigest(_about(folder))
+    return RescoreSettings(encoder=encoder, classifier=folder, version=version, threads=threads)
 
 
 def _unfit(folder: str, encoder: str) -> str:

@@ -206,7 +206,7 @@ def describe(
         return
     texts = zip((found.source_texts, found.target_texts), plan.languages, weights, strict=True)
     source, target = (read_texts(rows.texts.to_pylist(), lang, model.words, of_side) for rows, lang, of_side in texts)
-    with thread_pool() as pool:
+    with thread_pool(_threads(plan)) as pool:
         plain = plain_features(found.of_graph, lengths, source, target, *found.places, pool)
     of_source = rival_contrasts(plain, found.source)
     edges = _as_edges(found)
@@ -221,7 +221,7 @@ def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Proposed
     order = np.lexsort((edges["target"], edges["source"]))
     edges, plain, of_source = edges[order], plain[order], of_source[order]
     features = with_contrasts(plain, of_source, rival_contrasts(plain, edges["target"]))
-    with thread_pool() as pool:
+    with thread_pool(_threads(plan)) as pool:
         edges["score"] = _model(plan).classifier.log_ratios(features, Use.mining, pool.count)
     edges = edges[(edges["source"] < plan.source_texts.rows) & (edges["target"] < plan.target_texts.rows)]
     return write_proposals(plan.work, f"rescored-{key:05d}.npy", edges, plan.lowest)
@@ -243,6 +243,10 @@ def forget_model() -> None:
 class _Model(NamedTuple):
     classifier: PairClassifier
     words: WordEncoder
+
+
+def _threads(plan: MinePlan) -> int | None:
+    return plan.settings.rescore.threads if plan.settings.rescore is not None else None
 
 
 def _model(plan: MinePlan) -> _Model:
