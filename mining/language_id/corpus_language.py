@@ -15,7 +15,7 @@ from mining.language_id.sentence_language import LIKELY, confusable, is_known, l
 
 _SURE = 0.8
 _ROUNDS = 30
-_UNSEEN = 1.7  # sentences imagined, of all languages alike: a handful of lines alone is no proof
+_UNSEEN = 1.7  # sentences imagined, spread over all languages: a handful of lines alone is no proof
 
 
 class Detection(NamedTuple):
