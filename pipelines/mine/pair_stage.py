@@ -99,7 +99,7 @@ def mine(settings: MineSettings, runner: Runner | None = None, *, quiet: bool = 
 def _transform(settings: MineSettings, graph: list[Shard]) -> beam.PTransform:
     from pipelines.mine.pair_transform import Mine, MineAll
 
-    return MineAll(Mine(settings), graph)
+    return MineAll(Mine(settings, rescoring=settings.rescore is not None), graph)
 
 
 def _mine_here(settings: MineSettings) -> None:

@@ -73,20 +73,24 @@ class Mine(beam.PTransform):
         settings = MineSettings(graph="work/graph", source="work/en", target="work/de", out="work/pairs")
         pairs = graph_shards | Mine(settings)
 
-    With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the job runs.
+    With `max` and `intersect` no sentence is in two pairs. `resolve` completes the settings when the job runs; with
+    `rescoring` off it must not ask for candidates to be scored again, the steps of which are left out.
     """
 
-    def __init__(self, settings: MineSettings, resolve: Resolve | None = None) -> None:
+    def __init__(self, settings: MineSettings, resolve: Resolve | None = None, *, rescoring: bool = True) -> None:
         super().__init__()
-        self.settings, self.resolve = settings, resolve
+        self.settings, self.resolve, self.rescoring = settings, resolve, rescoring
 
     def expand(self, graph: beam.PCollection[Shard]) -> beam.PCollection[Shard]:
         ready = graph | "Graph" >> beam.combiners.Count.Globally()
         plan = ready | "Plan" >> beam.Map(_make_plan, self.settings, self.resolve).with_output_types(MinePlan)
         known = beam.pvalue.AsSingleton(plan)
         memory = self.settings.edges_at_once * EDGE_BYTES if self.settings.min_ram else None
-        margins = plan | "Margins" >> MatchMargins(memory)
-        proposed = (plan | "Propose" >> ProposeByMargin(), plan | "Rescore" >> Rescore()) | "Edges" >> beam.Flatten()
+        margins = plan
+        proposed = plan | "Propose" >> ProposeByMargin()
+        if self.rescoring:
+            margins = plan | "Margins" >> MatchMargins(memory)
+            proposed = (proposed, plan | "Rescore" >> Rescore()) | "Edges" >> beam.Flatten()
         bands = plan | "Match" >> MatchEdges(proposed, memory)
         chosen = plan | "Choose" >> ChooseThreshold(bands, margins)
         decided = beam.pvalue.AsSingleton(chosen)
@@ -141,7 +145,7 @@ class MatchEdges(beam.PTransform):
 
     def expand(self, plan: beam.PCollection[MinePlan]) -> beam.PCollection[int]:
         known = beam.pvalue.AsSingleton(plan)
-        proposed = self.proposed | "Keep" >> beam.Reshuffle()  # so that no step before is taken again
+        proposed = self.proposed
         first = (
             proposed
             | "Scores" >> beam.Map(_counts)
@@ -208,7 +212,8 @@ class Rescore(beam.PTransform):
         )
         found = described | "ByTargetAgain" >> beam.GroupByKey() | "Score" >> beam.Map(rescore, known)
         noted = found | "All" >> beam.combiners.ToList() | "Note" >> beam.FlatMap(note_rescored, known)
-        return (noted, plan | "Before" >> beam.FlatMap(rescored_before)) | "Rescored" >> beam.Flatten()
+        kept = noted | "Keep" >> beam.Reshuffle()  # so that no step before is taken again
+        return (kept, plan | "Before" >> beam.FlatMap(rescored_before)) | "Rescored" >> beam.Flatten()
 
 
 class LengthSample(beam.CombineFn):

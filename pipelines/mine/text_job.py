@@ -16,10 +16,11 @@ from pipelines.mine.memory_budget import memory_shares, require_memory
 from pipelines.mine.mine_settings import JobSettings, SideSettings
 from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, require_codebook, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
-from pipelines.mine.rescored_graph import rescoring
+from pipelines.mine.rescored_graph import may_rescore, rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
+from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import (
     ResourceHints,
     Runner,
@@ -54,7 +55,7 @@ def mine_corpora(
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, *given])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
     with held_folder(settings.work):
-        if runner is not None and is_cluster(runner) and not _is_begun(settings):
+        if runner is not None and is_cluster(runner) and not (_is_begun(settings) or _is_too_deep(settings, runner)):
             report("prepare, embed, graph and mine, as one job")
             return _mine_as_one_job(settings, runner)
         encoder = None if is_cluster(runner) else encoder_of(embed_settings(settings, "", hints_of(runner)))
@@ -70,12 +71,18 @@ def _is_begun(settings: JobSettings) -> bool:
     return any(is_complete(join(settings.work, side)) for side in ("src", "tgt"))
 
 
+def _is_too_deep(settings: JobSettings, runner: Runner) -> bool:
+    """Flink reads the graph of a job by recursion, which ends where one with so many steps does not fit its stack."""
+    return isinstance(runner, FlinkSettings) and may_rescore(settings)
+
+
 def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
     from pipelines.mine.text_transform import MineText
 
     facts = _describe(settings)
     require_codebook(settings, facts)
-    run(lambda: MineText(settings, facts, hints_of(runner)), runner, workers=1)
+    again = may_rescore(settings)
+    run(lambda: MineText(settings, facts, hints_of(runner), rescoring=again), runner, workers=1)
     work = settings.work
     return JobResult(
         open_dataset(join(work, "src"), "sentences"),

@@ -38,9 +38,17 @@ class MineText(beam.PTransform):
     before it made when it runs, and leaves out what is complete. `facts` are those of the job's encoder.
     """
 
-    def __init__(self, settings: JobSettings, facts: EncoderIdentity, hints: ResourceHints = NO_HINTS) -> None:
+    def __init__(
+        self,
+        settings: JobSettings,
+        facts: EncoderIdentity,
+        hints: ResourceHints = NO_HINTS,
+        *,
+        rescoring: bool = True,
+    ) -> None:
+        """`rescoring` is off where it is known that the job's encoder has no pair classifier, or none is wanted."""
         super().__init__()
-        self.settings, self.facts, self.hints = settings, facts, hints
+        self.settings, self.facts, self.hints, self.rescoring = settings, facts, hints, rescoring
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> Shards:
         settings = self.settings
@@ -53,7 +61,8 @@ class MineText(beam.PTransform):
         ]
         graph = graph_settings(settings, sides[0].vectors, sides[1].vectors, self.hints)
         pairs = mine_settings(settings, graph.out, sides[0].sentences, sides[1].sentences, self.hints)
-        return tuple(vectors) | "Graph" >> Graph(graph) | "Mine" >> Mine(pairs, resolve=rescored_by(settings))
+        mine = Mine(pairs, rescored_by(settings) if self.rescoring else None, rescoring=self.rescoring)
+        return tuple(vectors) | "Graph" >> Graph(graph) | "Mine" >> mine
 
     def _prepare(self, side: _Side) -> Prepare:
         return Prepare(prepare_settings(self.settings, side.settings, side.corpus, self.facts))
