@@ -49,7 +49,6 @@ from pipelines.mine.rescoring_steps import (
     measure,
     note_rescored,
     rescore,
-    rescored_before,
     shards_to_rescore,
     targets,
     texts_to_ranges,
@@ -90,7 +89,8 @@ class Mine(beam.PTransform):
         proposed = plan | "Propose" >> ProposeByMargin()
         if self.rescoring:
             margins = plan | "Margins" >> MatchMargins(memory)
-            proposed = (proposed, plan | "Rescore" >> Rescore()) | "Edges" >> beam.Flatten()
+            every = (proposed, plan | "Rescore" >> Rescore()) | "Edges" >> beam.Flatten()
+            proposed = every | "KeepEdges" >> beam.Reshuffle()  # so that no step before is taken again
         bands = plan | "Match" >> MatchEdges(proposed, memory)
         chosen = plan | "Choose" >> ChooseThreshold(bands, margins)
         decided = beam.pvalue.AsSingleton(chosen)
@@ -211,9 +211,7 @@ class Rescore(beam.PTransform):
             describe, known, beam.pvalue.AsSingleton(weights), beam.pvalue.AsSingleton(lengths)
         )
         found = described | "ByTargetAgain" >> beam.GroupByKey() | "Score" >> beam.Map(rescore, known)
-        noted = found | "All" >> beam.combiners.ToList() | "Note" >> beam.FlatMap(note_rescored, known)
-        kept = noted | "Keep" >> beam.Reshuffle()  # so that no step before is taken again
-        return (kept, plan | "Before" >> beam.FlatMap(rescored_before)) | "Rescored" >> beam.Flatten()
+        return found | "All" >> beam.combiners.ToList() | "Note" >> beam.FlatMap(note_rescored, known)
 
 
 class LengthSample(beam.CombineFn):

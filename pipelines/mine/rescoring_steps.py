@@ -114,7 +114,7 @@ def rescore_here(plan: MinePlan) -> list[Proposed]:
     """All steps in this process."""
     shards, texts = shards_to_rescore(plan), texts_to_rescore(plan)
     if not shards:
-        return rescored_before(plan)
+        return note_rescored([], plan)
     weights = Weights.united([weigh(text, plan) for text in texts])
     with Spool[int, object](plan.work) as by_source:
         with Spool[int, object](plan.work) as by_target:
@@ -228,10 +228,11 @@ def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Proposed
 
 
 def note_rescored(found: Iterable[Proposed], plan: MinePlan) -> list[Proposed]:
-    """Record that all candidates are scored."""
+    """Record that all candidates are scored; all of them, also where an earlier run has scored them."""
+    if not shards_to_rescore(plan):
+        return rescored_before(plan)
     every = sorted(found, key=lambda each: each.name)
-    if shards_to_rescore(plan):
-        write_model(plan.work.scratch(_NOTE), Rescored(names=[each.name for each in every]))
+    write_model(plan.work.scratch(_NOTE), Rescored(names=[each.name for each in every]))
     return every
 
 

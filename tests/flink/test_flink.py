@@ -12,18 +12,21 @@ from pipelines.align.align_stage import align_on_runner
 from pipelines.graph import partition_plan
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
+from pipelines.mine import candidate_ends, pair_stage, rescoring_steps
 from pipelines.mine.text_job import mine_corpora
 from pipelines.runners.clusters import FlinkSettings
 from pipelines.runners.runner import load_runner
 from tests.flink.cluster import SLOTS, TASK_MANAGERS, FlinkCluster
 from tests.pipelines.align.test_align import encoder, two_folders
 from tests.pipelines.align.test_align_stage import settings, summary
+from tests.pipelines.clean.conftest import scoring_encoder
+from tests.pipelines.clean.test_rescored_mine import job_of
 from tests.pipelines.graph.test_partition import neighbours, same
 from tests.pipelines.graph.vector_datasets import write_side
 from tests.portable.java_cluster import Unavailable
 from tests.portable.whole_mine import CONFIGS, fault_once, mine_again, pair_files, whole_mine, worker_pool
 
-__all__ = ["encoder"]
+__all__ = ["encoder", "scoring_encoder"]
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900),  # minutes on a busy machine
@@ -64,6 +67,18 @@ def test_workers_from_a_pool_find_the_same_pairs(cluster: FlinkCluster, corpora:
         assert settings.environment == "EXTERNAL"
         found = mine_corpora(whole_mine(corpora, "pool"), settings)
     assert pair_files(found) == expected
+
+
+def test_candidates_are_scored_again_by_workers(
+    cluster: FlinkCluster, scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their ends meet in several small ranges of ids, through Flink's shuffle."""
+    for module in (candidate_ends, pair_stage, rescoring_steps):
+        monkeypatch.setattr(module, "ROWS", 16)
+    runner = FlinkSettings(job_endpoint=cluster.job_endpoint, environment="LOOPBACK", parallelism=2)
+    settings = job_of(scoring_encoder, tmp_path, rows_per_shard=20)
+    there = mine_corpora(settings.model_copy(update={"work": str(tmp_path / "there")}), runner)
+    assert pair_files(there) == pair_files(mine_corpora(settings))
 
 
 def test_a_partitioned_graph_is_that_of_one_process(
