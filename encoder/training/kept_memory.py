@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from mining.allocator import set_allocator, trim_allocator
 
 # Parameters of glibc's malloc.h, what they are in training, and their defaults.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
@@ -20,21 +20,9 @@ def freed_memory_kept() -> Iterator[None]:
     Every step makes the same large arrays. By default each comes from the system, which clears it page by page, and
     goes back there: a quarter of the time of a bag's step.
     """
-    _set(_KEPT)
+    set_allocator(_KEPT)
     try:
         yield
     finally:
-        _set(_USUAL)
-        _call("malloc_trim", 0)
-
-
-def _set(values: dict[int, int]) -> None:
-    for parameter, value in values.items():
-        _call("mallopt", parameter, value)
-
-
-def _call(name: str, *arguments: int) -> None:
-    if sys.platform.startswith("linux"):
-        function = getattr(ctypes.CDLL(None), name, None)
-        if function is not None:
-            function(*arguments)
+        set_allocator(_USUAL)
+        trim_allocator()

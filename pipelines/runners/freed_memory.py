@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from functools import lru_cache
-from typing import Any
+
+from mining.allocator import trim_allocator
 
 
 def release_memory() -> None:
@@ -13,14 +12,4 @@ def release_memory() -> None:
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
-    trim = _trim()
-    if trim is not None:
-        trim(0)
-
-
-@lru_cache(maxsize=1)
-def _trim() -> Any:
-    """glibc's `malloc_trim`; other systems have none."""
-    if not sys.platform.startswith("linux"):
-        return None
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim_allocator()
