@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from pipelines.align.align_job import EmbeddedCorpus, align_embedded
 from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
 from pipelines.align.documents import Corpus, DocumentText
 from pipelines.mine.word_texts import find_words
+from tests.benchmarks.process_memory import most_megabytes
 
 DIM, WORD_DIM, VOCABULARY = 256, 64, 20_000
 BOOK = 100_000
@@ -75,8 +75,7 @@ def row(name: str, pairs: list[tuple[BookSide, BookSide]]) -> list[str]:
     seconds, cpu = time.perf_counter() - began, time.process_time() - work
     assert len(result.pairs) == len(pairs)
     overlaps = sum(side.corpus.sentences for side in sides) * (BEADS - 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return [name, f"{seconds:.1f}", f"{cpu:.1f}", f"{peak:,.0f}", f"{overlaps:,}"]
+    return [name, f"{seconds:.1f}", f"{cpu:.1f}", f"{most_megabytes():,}", f"{overlaps:,}"]
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store, StoreWriter, TokenBlock
 from encoder.objectives.xtr import reconstruction_loss, sample_candidates
 from encoder.tokens import TokenBatch, Tokens
+from tests.benchmarks.process_memory import most_megabytes
 
 VOCABULARY, WIDTH, ROWS, LENGTH = 60_000, 1024 + 128, 2 * 152, 25  # EMS as published
 
@@ -65,17 +65,17 @@ def _xtr_memory() -> None:
         print(f"  {name}: {peak:,.0f} MiB, {seconds:.2f} s")
 
 
-def _measure(loss: Callable[[torch.Tensor, torch.Tensor, TokenBatch], torch.Tensor]) -> tuple[float, float]:
+def _measure(loss: Callable[[torch.Tensor, torch.Tensor, TokenBatch], torch.Tensor]) -> tuple[int, float]:
     torch.manual_seed(0)
     hidden = torch.randn(ROWS, WIDTH, requires_grad=True)
     output = torch.randn(VOCABULARY, WIDTH, requires_grad=True)
     output.grad = torch.ones_like(output)
     tokens = TokenBatch(torch.randint(0, VOCABULARY, (ROWS * LENGTH,)), torch.arange(0, ROWS * LENGTH + 1, LENGTH))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = most_megabytes()
     started = time.perf_counter()
     loss(hidden, output, tokens).backward()
     seconds = time.perf_counter() - started
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, seconds
+    return most_megabytes() - before, seconds
 
 
 def _dense(hidden: torch.Tensor, output: torch.Tensor, tokens: TokenBatch) -> torch.Tensor:
