@@ -44,21 +44,16 @@ class LazyAdam(torch.optim.Optimizer):
         gradient = parameter.grad
         assert gradient is not None
         numbers = rate, beta1, beta2, group["eps"], scale
+        compiled = parameter.device.type == "cpu" and parameter.is_contiguous()
         if gradient.is_sparse:
             gradient = coalesced(gradient)
-            rows, values = gradient.indices()[0], gradient.values()
+            update = _update_rows if compiled else _gather_and_update
+            update([parameter, *moments, gradient.values().contiguous()], gradient.indices()[0], numbers)
+        elif compiled:
+            rows = torch.arange(len(parameter) if parameter.dim() else 1)
+            _update_rows([parameter, *moments, gradient.contiguous()], rows, numbers)
         else:
-            rows, values = torch.arange(len(parameter) if parameter.dim() else 1, device=parameter.device), gradient
-        if parameter.device.type == "cpu" and parameter.is_contiguous():
-            _update_rows([parameter, *moments, values.contiguous()], rows, numbers)
-            return
-        if not gradient.is_sparse:
             _adam(parameter, *moments, gradient, *numbers)
-            return
-        weight, mean, square = (tensor[rows] for tensor in (parameter, *moments))
-        _adam(weight, mean, square, values, *numbers)
-        for tensor, part in zip((parameter, *moments), (weight, mean, square), strict=True):
-            tensor[rows] = part
 
 
 def _update_rows(tensors: list[Tensor], rows: Tensor, numbers: tuple[float, ...]) -> None:
@@ -69,6 +64,15 @@ def _update_rows(tensors: list[Tensor], rows: Tensor, numbers: tuple[float, ...]
     arguments: list[Any] = [*tables, rows.numpy(), *map(np.float32, numbers)]
     with _as_many_threads_as_torch():
         _rows(*arguments)
+
+
+def _gather_and_update(tensors: list[Tensor], rows: Tensor, numbers: tuple[float, ...]) -> None:
+    """The same for tables on a GPU, or with columns side by side."""
+    *whole, gradient = tensors
+    weight, mean, square = (tensor[rows] for tensor in whole)
+    _adam(weight, mean, square, gradient, *numbers)
+    for tensor, part in zip(whole, (weight, mean, square), strict=True):
+        tensor[rows] = part
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -14,9 +15,15 @@ def sparse_gradient(rows: list[int], values: torch.Tensor, shape: tuple[int, int
     return torch.sparse_coo_tensor(torch.tensor([rows]), values, shape)
 
 
-def test_rows_used_in_every_step_get_plain_adam() -> None:
+def random_table(rows: int, columns: int, by_columns: bool) -> torch.Tensor:
+    """Tables with columns side by side take the way of those on a GPU."""
     torch.manual_seed(0)
-    start = torch.randn(6, 5)
+    return torch.randn(columns, rows).T if by_columns else torch.randn(rows, columns)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_rows_used_in_every_step_get_plain_adam(by_columns: bool) -> None:
+    start = random_table(6, 5, by_columns)
     lazy, plain = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start[[1, 4]].clone())
     optimizers = LazyAdam([lazy], lr=0.1), torch.optim.Adam([plain], lr=0.1)
     for _ in range(5):
@@ -28,9 +35,9 @@ def test_rows_used_in_every_step_get_plain_adam() -> None:
     assert torch.equal(lazy[[0, 2, 3, 5]], start[[0, 2, 3, 5]])
 
 
-def test_dense_gradients_get_plain_adam() -> None:
-    torch.manual_seed(0)
-    start = torch.randn(3, 4)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_dense_gradients_get_plain_adam(by_columns: bool) -> None:
+    start = random_table(3, 4, by_columns)
     ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
     optimizers = LazyAdam([ours], lr=0.05), torch.optim.Adam([theirs], lr=0.05)
     for _ in range(5):
