@@ -5,7 +5,7 @@ Rows count from 0 on each side; the graph's ids must be row numbers of the other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numba as nb
@@ -133,8 +133,15 @@ def united(edges: Edges) -> Edges:
     """Edges found in both directions become one, with both bits set; best first."""
     order = np.lexsort((edges.target, edges.source, -edges.scores))
     edges = edges.take(order)
-    again = np.zeros(len(edges), bool)
-    again[1:] = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
-    directions = edges.directions.copy()
-    directions[:-1][again[1:]] |= edges.directions[1:][again[1:]]
-    return Edges(edges.source, edges.target, edges.scores, edges.cosines, directions).take(~again)
+    kept, directions = join_directions(edges.source, edges.target, edges.directions)
+    return replace(edges, directions=directions).take(kept)
+
+
+def join_directions(source: np.ndarray, target: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of edges in an order in which the same edge of both directions comes twice in a row: the mask of the first ones,
+    and the bits of both."""
+    again = np.zeros(len(source), bool)
+    again[1:] = (source[1:] == source[:-1]) & (target[1:] == target[:-1])
+    joined = directions.copy()
+    joined[:-1][again[1:]] |= directions[1:][again[1:]]
+    return ~again, joined

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mining.neighbours import Neighbours
-from mining.retrieval import BACKWARD, FORWARD
+from mining.retrieval import BACKWARD, FORWARD, join_directions
 from mining.scoring.graph_features import EndFeatures, end_features, joined_features
 from mining.top_k import MISSING
 from pipelines.datasets.sentences import read_shard
@@ -161,10 +161,8 @@ def _united(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, directio
     """Edges by source and target, one that was found in both directions once, with both bits."""
     order = np.lexsort((target, source))
     edges = UnitedEdges(source[order], target[order], cosine[order], directions[order])
-    again = np.zeros(len(order), bool)
-    again[1:] = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
-    edges.directions[:-1][again[1:]] |= edges.directions[1:][again[1:]]
-    return UnitedEdges(*(column[~again] for column in edges))
+    kept, joined = join_directions(edges.source, edges.target, edges.directions)
+    return UnitedEdges(*(column[kept] for column in edges._replace(directions=joined)))
 
 
 def _local_lists(parts: Sequence[Lists], key: int) -> Neighbours:

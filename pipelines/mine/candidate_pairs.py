@@ -41,7 +41,9 @@ def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[p
     source, target = (side_of(pairs, side, "sentences") for side in (SOURCE, TARGET))
     found = candidates(whole_graph(graph_sides(graph, source, target)), margin)
     of_corpora = (found.source < source.corpus.rows) & (found.target < target.corpus.rows)  # no probes
-    yield from _with_texts(as_edges(found.take(of_corpora)), text_shards(source.corpus), text_shards(target.corpus))
+    found = found.take(of_corpora)
+    edges = as_edges(found.source, found.target, found.scores, found.cosines, found.directions)
+    yield from _with_texts(edges, text_shards(source.corpus), text_shards(target.corpus))
 
 
 def _with_texts(edges: np.ndarray, source: TextShards, target: TextShards) -> Iterator[pa.Table]:

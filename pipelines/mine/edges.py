@@ -18,7 +18,7 @@ from mining.files import atomic_writer
 from mining.margin import Margin
 from mining.neighbours import KnnGraph, Neighbours, read_neighbours
 from mining.paths import exists, local_path, open_url
-from mining.retrieval import BACKWARD, FORWARD, Edges, scored_edges
+from mining.retrieval import BACKWARD, FORWARD, join_directions, scored_edges
 from mining.top_k import MISSING
 from pipelines.datasets.contents import check_file
 from pipelines.datasets.work import Work, identity
@@ -82,10 +82,16 @@ def _whole(shards: Sequence[GraphShard]) -> Neighbours:
     return whole or Neighbours.none(0, 1)
 
 
-def as_edges(found: Edges) -> np.ndarray:
-    edges = np.zeros(len(found), EDGE)
-    edges["source"], edges["target"], edges["score"] = found.source, found.target, found.scores
-    edges["cosine"], edges["directions"] = found.cosines, found.directions
+def as_edges(
+    source: np.ndarray,
+    target: np.ndarray,
+    score: np.ndarray | float,
+    cosine: np.ndarray,
+    directions: np.ndarray | int,
+) -> np.ndarray:
+    edges = np.empty(len(source), EDGE)
+    edges["source"], edges["target"], edges["score"] = source, target, score
+    edges["cosine"], edges["directions"] = cosine, directions
     return edges
 
 
@@ -154,10 +160,8 @@ def propose(work: Work, shard: GraphShard, margin: Margin) -> np.ndarray:
     other_means = np.asarray(means_of(work, OTHER[shard.direction])[others])
     rows, places, scores, cosines = scored_edges(local, neighbours.means(), other_means, margin, best_only=True)
     own, other = ids[rows], others[places]
-    edges = np.zeros(len(rows), EDGE)
-    edges["source"], edges["target"] = (own, other) if shard.direction == "forward" else (other, own)
-    edges["score"], edges["cosine"], edges["directions"] = scores, cosines, BIT[shard.direction]
-    return edges
+    source, target = (own, other) if shard.direction == "forward" else (other, own)
+    return as_edges(source, target, scores, cosines, BIT[shard.direction])
 
 
 def best_first(edges: np.ndarray) -> np.ndarray:
@@ -167,10 +171,8 @@ def best_first(edges: np.ndarray) -> np.ndarray:
 
 def united(ordered: np.ndarray) -> np.ndarray:
     """Edges in order, of which one that both of its ends propose becomes one with both bits: it scores the same."""
-    again = np.zeros(len(ordered), bool)
-    again[1:] = (ordered["source"][1:] == ordered["source"][:-1]) & (ordered["target"][1:] == ordered["target"][:-1])
-    ordered["directions"][:-1][again[1:]] |= ordered["directions"][1:][again[1:]]
-    return ordered[~again]
+    kept, ordered["directions"] = join_directions(ordered["source"], ordered["target"], ordered["directions"])
+    return ordered[kept]
 
 
 def write_array(url: str, array: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
-from mining.even_rows import evenly_spread
+from mining.even_rows import spread_between
 from mining.scoring.classifier import PairClassifier, Use, load_classifier
 from mining.scoring.features import MUTUAL, RATIO, likeliest, plain_features, rival_contrasts, with_contrasts
 from mining.scoring.surface import LengthModel, TextLengths, count_lengths, length_ratios
@@ -24,7 +24,6 @@ from pipelines.datasets.manifest import read_model, write_model
 from pipelines.embed.loaded_encoders import held_encoder
 from pipelines.mine.candidate_ends import (
     ROWS,
-    Candidates,
     TextRows,
     forward_edges,
     join_sources,
@@ -33,7 +32,7 @@ from pipelines.mine.candidate_ends import (
     read_texts_of,
     texts_of,
 )
-from pipelines.mine.edges import EDGE, GraphShard
+from pipelines.mine.edges import GraphShard, as_edges
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.proposed_edges import Proposed, proposed, write_proposals
 from pipelines.mine.rescoring import require_encoder
@@ -141,9 +140,8 @@ def _spread(shards: list[GraphShard], texts: list[SideText], side: int, spool: S
 def weigh(text: SideText, plan: MinePlan) -> Weights:
     """The words of those sentences of a file that are in the sample."""
     shard = text.shard
-    sample = evenly_spread(plan.scored_texts[text.side].rows, WEIGHED)
-    own = sample[slice(*np.searchsorted(sample, [shard.first, shard.first + shard.rows]))] - shard.first
-    texts = read_texts_of(shard).take(pa.array(own)).to_pylist()
+    sample = spread_between(shard.first, shard.first + shard.rows, plan.scored_texts[text.side].rows, WEIGHED)
+    texts = read_texts_of(shard).take(pa.array(sample - shard.first)).to_pylist()
     none = WordFrequencies.united([])
     found = WordFrequencies.of(find_words(texts, plan.languages[text.side]))
     return Weights(none, found) if text.side == TARGET else Weights(found, none)
@@ -170,8 +168,8 @@ def targets(item: tuple[int, Iterable[object]], plan: MinePlan) -> Iterator[tupl
 def measure(item: tuple[int, Iterable[object]], plan: MinePlan) -> np.ndarray:
     """The lengths of the mutual pairs of those sources of a range that are in the sample."""
     found = join_sources(*item, _model(plan).classifier.least_mean)
-    sample = evenly_spread(plan.sides.rows("forward"), MEASURED)
-    chosen = np.flatnonzero((found.directions == MUTUAL) & _contains(sample, found.source))
+    sample = spread_between(item[0] * ROWS, (item[0] + 1) * ROWS, plan.sides.rows("forward"), MEASURED)
+    chosen = np.flatnonzero((found.directions == MUTUAL) & np.isin(found.source, sample))
     measured = np.zeros(len(chosen), LENGTHS)
     measured["ratio"] = found.of_graph[chosen, RATIO]
     measured["source"], measured["target"] = found.source[chosen], found.target[chosen]
@@ -209,7 +207,7 @@ def describe(
     with thread_pool(_threads(plan)) as pool:
         plain = plain_features(found.of_graph, lengths, source, target, *found.places, pool)
     of_source = rival_contrasts(plain, found.source)
-    edges = _as_edges(found)
+    edges = as_edges(found.source, found.target, 0, found.cosine, found.directions)
     for key, rows in split_by(found.target // ROWS, np.arange(len(edges))):
         yield key, FeatureRows(edges[rows], plain[rows], of_source[rows])
 
@@ -261,16 +259,3 @@ def _loaded(classifier: str, version: str, encoder: str) -> _Model:
     found, own = load_classifier(classifier), held_encoder(encoder)
     require_encoder(found, own)
     return _Model(found, WordEncoder(own, found.project))
-
-
-def _as_edges(found: Candidates) -> np.ndarray:
-    edges = np.zeros(len(found.source), EDGE)
-    edges["source"], edges["target"] = found.source, found.target
-    edges["cosine"], edges["directions"] = found.cosine, found.directions
-    return edges
-
-
-def _contains(ordered: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which rows are among some in order."""
-    places = np.minimum(np.searchsorted(ordered, rows), max(len(ordered) - 1, 0))
-    return ordered[places] == rows if len(ordered) else np.zeros(len(rows), bool)

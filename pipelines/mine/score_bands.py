@@ -79,7 +79,7 @@ class Bands(NamedTuple):
 
         Between two cuts lie half of `most` by the marks there, and of each shard less than a step besides.
         """
-        marks = marks[_order(marks)]
+        marks = best_first(marks)
         ranges = np.searchsorted(-self.lows, -coarse(marks["score"]))
         before = np.cumsum(marks["edges"]) - marks["edges"]
         first = np.searchsorted(ranges, ranges)
@@ -101,10 +101,6 @@ class Bands(NamedTuple):
 def _step(most: int, shards: int) -> int:
     """Edges from one mark of a shard to the next: those of all shards together are a quarter of a band."""
     return max(1, most // (4 * (shards + 1)))
-
-
-def _order(edges: np.ndarray) -> np.ndarray:
-    return np.lexsort((edges["target"], edges["source"], -edges["score"]))
 
 
 def _cuts_before(edges: np.ndarray, cuts: np.ndarray) -> np.ndarray:

@@ -53,7 +53,8 @@ def _at_once(plan: MinePlan) -> np.ndarray:
     )
     encoder = Encoder.load(settings.encoder)
     classifier = load_classifier(f"{settings.encoder}/{FOLDER}")
-    edges = as_edges(rescored_candidates(whole_graph(plan.sides), source, target, encoder, classifier))
+    found = rescored_candidates(whole_graph(plan.sides), source, target, encoder, classifier)
+    edges = as_edges(found.source, found.target, found.scores, found.cosines, found.directions)
     return edges[(edges["source"] < plan.source_texts.rows) & (edges["target"] < plan.target_texts.rows)]
 
 
