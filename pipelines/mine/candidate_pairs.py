@@ -1,59 +1,82 @@
-"""All candidates of a mine, not only those that were matched: the k neighbours of both directions, with their texts."""
+"""All candidates of a mine, not only those that were matched: the k neighbours of both directions, with their texts.
+
+The steps are those of a mine (`pair_stage`) in this process, but for the matching: means, edges by file of the graph,
+bands of scores, texts by file of sentences.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from mining.errors import InputError
 from mining.margin import Margin
-from mining.retrieval import candidates
-from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset, open_dataset
-from pipelines.datasets.side_datasets import side_of
-from pipelines.mine.edges import as_edges, whole_graph
-from pipelines.mine.mine_plan import graph_sides
-from pipelines.mine.text_join import (
-    OutputPart,
-    Side,
-    TextRequest,
-    TextShards,
-    assemble,
-    fetch_texts,
-    request_texts,
-    text_shards,
+from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset
+from pipelines.datasets.side_datasets import SideDatasets, side_of
+from pipelines.datasets.side_folders import SideFolders
+from pipelines.mine.edges import GraphShard, best_first, score_edges, united
+from pipelines.mine.memory_budget import memory_shares
+from pipelines.mine.mine_plan import MinePlan, make_plan
+from pipelines.mine.mine_settings import MineSettings
+from pipelines.mine.pair_stage import (
+    Cut,
+    by_band_here,
+    corpora_rows,
+    cut_edges,
+    propose_here,
+    ranks_a_group,
+    with_texts_here,
 )
-from pipelines.runners.spool import Spool
+from pipelines.mine.proposed_edges import Proposed, write_proposals
+from pipelines.mine.text_join import assemble, cut_group
+from pipelines.mine.thresholding import is_probe
 
 _BATCH = 1 << 15
-_CANDIDATE_BYTES = 200  # of an edge while both directions are joined and sorted
 
 
 def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[pa.Table]:
-    """Every candidate between the corpora of a pairs dataset, best first; the graph is held whole."""
-    graph = open_dataset(pairs.input_url(pairs.manifest.request.given(GRAPH)[0]), "graph")
-    k = graph.manifest.request.configuration["k"]
-    assert isinstance(k, int)
-    if graph.rows * k * _CANDIDATE_BYTES > memory:
-        needed = -(-graph.rows * k * _CANDIDATE_BYTES >> 20)
-        raise InputError(f"the candidates of {graph.rows:,} sentences take {needed}MiB; raise --memory to that")
-    source, target = (side_of(pairs, side, "sentences") for side in (SOURCE, TARGET))
-    found = candidates(whole_graph(graph_sides(graph, source, target)), margin)
-    of_corpora = (found.source < source.corpus.rows) & (found.target < target.corpus.rows)  # no probes
-    found = found.take(of_corpora)
-    edges = as_edges(found.source, found.target, found.scores, found.cosines, found.directions)
-    yield from _with_texts(edges, text_shards(source.corpus), text_shards(target.corpus))
+    """Every candidate between the corpora of a pairs dataset, best first, in tables of `_BATCH`."""
+    with tempfile.TemporaryDirectory(prefix="twinlode-") as folder:
+        plan = _plan(pairs, margin, memory, folder)
+        size = ranks_a_group(plan)
+        for _, parts in with_texts_here(_cuts(plan, size), plan, size):
+            for _, own in cut_group(parts, _BATCH):
+                yield assemble(own)
 
 
-def _with_texts(edges: np.ndarray, source: TextShards, target: TextShards) -> Iterator[pa.Table]:
-    """Tables of `_BATCH` edges; each file of sentences is read once."""
-    whole = OutputPart("edges", np.arange(len(edges)), edges)
-    with Spool[int, OutputPart]() as batches:
-        with Spool[tuple[Side, int], TextRequest]() as requests:
-            requests.add(request_texts(edges, whole.ranks, source, target))
-            for (side, key), asked in requests.groups():
-                texts = source if side == "src" else target
-                batches.add(fetch_texts(side, texts.of_key(key), asked, _BATCH))
-        for number, parts in batches.groups():
-            yield assemble([whole.within(number * _BATCH, (number + 1) * _BATCH), *parts])
+def _plan(pairs: Dataset, margin: Margin, memory: int, folder: str) -> MinePlan:
+    """That of a mine of the same graph in another folder."""
+    shares = memory_shares(memory)
+    return make_plan(
+        MineSettings(
+            graph=pairs.input_url(pairs.manifest.request.given(GRAPH)[0]),
+            source=_folders(side_of(pairs, SOURCE, "sentences")),
+            target=_folders(side_of(pairs, TARGET, "sentences")),
+            out=folder,
+            margin=margin,
+            rows_per_shard=_BATCH,
+            edges_at_once=max(shares.edges, 1),
+            text_memory=shares.text,
+        )
+    )
+
+
+def _folders(side: SideDatasets) -> SideFolders:
+    return SideFolders(corpus=side.corpus.url, probes=None if side.probes is None else side.probes.url)
+
+
+def _cuts(plan: MinePlan, size: int) -> Iterator[Cut]:
+    """All edges, a band at a time, with their ranks."""
+    first = 0
+    for _, parts in by_band_here(propose_here(plan, _propose_all), plan):
+        edges = united(best_first(np.concatenate(parts)))
+        yield cut_edges(edges, np.arange(first, first + len(edges)), plan, size)
+        first += len(edges)
+
+
+def _propose_all(shard: GraphShard, plan: MinePlan) -> Proposed:
+    """Not only the best edge of each row; those of probes are left out."""
+    edges = score_edges(plan.work, shard, plan.settings.margin, best_only=False)
+    return write_proposals(plan.work, shard.name, edges[~is_probe(edges, corpora_rows(plan))], None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from mining.files import atomic_writer
 from mining.margin import Margin
-from mining.neighbours import KnnGraph, Neighbours, read_neighbours
+from mining.neighbours import Neighbours, read_neighbours
 from mining.paths import exists, local_path, open_url
 from mining.retrieval import BACKWARD, FORWARD, join_directions, scored_edges
 from mining.top_k import MISSING
@@ -65,21 +64,6 @@ class Sides(NamedTuple):
         """Ids of a side, missing ones included."""
         shards = self.of(direction)
         return shards[-1].end if shards else 0
-
-
-def whole_graph(sides: Sides) -> KnnGraph:
-    """Both directions in memory."""
-    return KnnGraph(_whole(sides.forward), _whole(sides.backward))
-
-
-def _whole(shards: Sequence[GraphShard]) -> Neighbours:
-    """One direction; rows that the graph leaves out have no neighbours."""
-    whole: Neighbours | None = None
-    for shard in shards:
-        ids, part = shard.read()
-        whole = whole or Neighbours.none(shards[-1].end, part.ids.shape[1])
-        whole.ids[ids], whole.scores[ids] = part.ids, part.scores
-    return whole or Neighbours.none(0, 1)
 
 
 def as_edges(
@@ -149,8 +133,8 @@ def _means_url(work: Work, direction: Direction) -> str:
     return work.scratch("means", f"{direction}.f8")
 
 
-def propose(work: Work, shard: GraphShard, margin: Margin) -> np.ndarray:
-    """The best edge of each row of a shard by margin, with the bit of its direction."""
+def score_edges(work: Work, shard: GraphShard, margin: Margin, *, best_only: bool) -> np.ndarray:
+    """The edges of a shard with their margins and the bit of its direction, or the best edge of each row."""
     ids, neighbours = shard.read()
     present = neighbours.ids != MISSING
     others = np.unique(neighbours.ids[present])  # in order, so that ties still go to the lowest id
@@ -158,7 +142,7 @@ def propose(work: Work, shard: GraphShard, margin: Margin) -> np.ndarray:
         np.where(present, np.searchsorted(others, neighbours.ids), MISSING).astype(np.int64), neighbours.scores
     )
     other_means = np.asarray(means_of(work, OTHER[shard.direction])[others])
-    rows, places, scores, cosines = scored_edges(local, neighbours.means(), other_means, margin, best_only=True)
+    rows, places, scores, cosines = scored_edges(local, neighbours.means(), other_means, margin, best_only)
     own, other = ids[rows], others[places]
     source, target = (own, other) if shard.direction == "forward" else (other, own)
     return as_edges(source, target, scores, cosines, BIT[shard.direction])

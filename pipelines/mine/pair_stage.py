@@ -7,7 +7,7 @@ grows with the corpus, but for a bit a sentence while bands are matched, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,7 +41,15 @@ from pipelines.mine.score_bands import (
     matching_of,
     sort_band,
 )
-from pipelines.mine.text_join import OutputPart, Side, TextRequest, fetch_texts, mean_text_bytes, request_texts
+from pipelines.mine.text_join import (
+    OutputPart,
+    Side,
+    TextRequest,
+    cut_group,
+    fetch_texts,
+    mean_text_bytes,
+    request_texts,
+)
 from pipelines.mine.thresholding import (
     NO_GOLD,
     Matched,
@@ -123,17 +131,21 @@ def _match_margins_here(plan: MinePlan) -> None:
 
 
 def _match_here(plan: MinePlan) -> Matching:
-    found = _rescore_here(plan) if plan.settings.rescore is not None else _propose_here(plan)
+    found = _rescore_here(plan) if plan.settings.rescore is not None else propose_here(plan, propose)
     release_memory()
+    matching = match([sort(item, plan) for item in by_band_here(found, plan)], plan)
+    release_memory()
+    return matching
+
+
+def by_band_here(found: list[Proposed], plan: MinePlan) -> Iterator[tuple[int, list[np.ndarray]]]:
+    """The edges of all files, by the number of their band, best first."""
     bands = cut_bands(ScoreCounts.united([each.counts for each in found]), plan)
     bands = cut_crowded(joined_marks(mark(each, plan, bands) for each in found), plan, bands)
     with Spool[int, np.ndarray](plan.work) as spool:
         for each in found:
             spool.add(spread(each, plan, bands))
-        sorted_bands = [sort(item, plan) for item in spool.groups()]
-    matching = match(sorted_bands, plan)
-    release_memory()
-    return matching
+        yield from spool.groups()
 
 
 def _rescore_here(plan: MinePlan) -> list[Proposed]:
@@ -142,7 +154,8 @@ def _rescore_here(plan: MinePlan) -> list[Proposed]:
     return rescore_here(plan)
 
 
-def _propose_here(plan: MinePlan) -> list[Proposed]:
+def propose_here(plan: MinePlan, propose: Callable[[GraphShard, MinePlan], Proposed]) -> list[Proposed]:
+    """What each file of the graph proposes, when the means of all are known."""
     shards = shards_to_score(plan)
     for shard in shards:
         means(shard, plan)
@@ -154,16 +167,21 @@ def _propose_here(plan: MinePlan) -> list[Proposed]:
 
 
 def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
+    cuts = (cut(number, plan, chosen) for number in range(len(chosen.starts)))
+    groups = with_texts_here(cuts, plan, chosen.ranks_a_group)
+    return [done for group in groups for done in filter_group(group, plan)]
+
+
+def with_texts_here(cuts: Iterable[Cut], plan: MinePlan, ranks_a_group: int) -> Iterator[tuple[int, list[OutputPart]]]:
     """Texts come to their pairs through two spools: by sentence shard, and back by group of output shards."""
     with Spool[int, OutputPart](plan.work) as by_group:
         with Spool[TextKey, TextRequest](plan.work) as by_text:
-            for number in range(len(chosen.starts)):
-                edges, requests = cut(number, plan, chosen)
+            for edges, requests in cuts:
                 by_group.add(edges)
                 by_text.add(requests)
             for asked in by_text.groups():
-                by_group.add(fetch(asked, plan, chosen))
-        return [done for group in by_group.groups() for done in filter_group(group, plan)]
+                by_group.add(fetch(asked, plan, ranks_a_group))
+        yield from by_group.groups()
 
 
 def shards_to_score(plan: MinePlan) -> list[GraphShard]:
@@ -180,7 +198,7 @@ def propose(shard: GraphShard, plan: MinePlan) -> Proposed:
     """Write the edges that a shard puts to the matching."""
     if are_written(plan.work, shard.name):
         return proposed(plan.work, shard.name)
-    edges = scored.propose(plan.work, shard, plan.settings.margin)
+    edges = scored.score_edges(plan.work, shard, plan.settings.margin, best_only=True)
     return write_proposals(plan.work, shard.name, edges, plan.lowest)
 
 
@@ -229,7 +247,7 @@ def gold_of(plan: MinePlan) -> np.ndarray:
 
 def survey(number: int, plan: MinePlan, gold: np.ndarray) -> tuple[int, Matched]:
     """What the threshold needs to know of a band."""
-    return number, Matched.of(matched_edges(plan.work, number), _corpora(plan), gold)
+    return number, Matched.of(matched_edges(plan.work, number), corpora_rows(plan), gold)
 
 
 def keep_aside(surveys: Iterable[tuple[int, Matched]], plan: MinePlan) -> None:
@@ -258,10 +276,10 @@ def choose(surveys: Iterable[tuple[int, Matched]], plan: MinePlan, gold: np.ndar
         rescored=settings.rescore is not None,
     )
     missing = missing_outputs(plan.work, selected.kept, settings.rows_per_shard)
-    return ChosenPairs(selected, tuple(starts.tolist()), tuple(missing), _ranks_a_group(plan))
+    return ChosenPairs(selected, tuple(starts.tolist()), tuple(missing), ranks_a_group(plan))
 
 
-def _ranks_a_group(plan: MinePlan) -> int:
+def ranks_a_group(plan: MinePlan) -> int:
     """Pairs of as many output shards as their texts fit in memory together."""
     rows = plan.settings.rows_per_shard
     pair_bytes = mean_text_bytes(plan.source_texts) + mean_text_bytes(plan.target_texts)
@@ -274,38 +292,34 @@ def cut(number: int, plan: MinePlan, chosen: ChosenPairs) -> Cut:
     if first >= kept or not chosen.missing:
         return Cut([], [])
     edges = matched_edges(plan.work, number)
-    edges = edges[~is_probe(edges, _corpora(plan))][: kept - first]
+    edges = edges[~is_probe(edges, corpora_rows(plan))][: kept - first]
     ranks = np.arange(first, first + len(edges))
     wanted = np.isin(ranks // plan.settings.rows_per_shard, chosen.missing)
-    whole = OutputPart("edges", ranks[wanted], edges[wanted])
-    size = chosen.ranks_a_group
-    parts = [
-        (group, whole.within(group * size, (group + 1) * size)) for group in np.unique(whole.ranks // size).tolist()
-    ]
-    return Cut(parts, list(request_texts(whole.rows, whole.ranks, plan.source_texts, plan.target_texts)))
+    return cut_edges(edges[wanted], ranks[wanted], plan, chosen.ranks_a_group)
+
+
+def cut_edges(edges: np.ndarray, ranks: np.ndarray, plan: MinePlan, ranks_a_group: int) -> Cut:
+    """Edges of these ranks by group of output shards, and which texts they want."""
+    parts = OutputPart("edges", ranks, edges).cut(ranks_a_group)
+    return Cut(list(parts), list(request_texts(edges, ranks, plan.source_texts, plan.target_texts)))
 
 
 def fetch(
-    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, chosen: ChosenPairs
+    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, ranks_a_group: int
 ) -> Iterator[tuple[int, OutputPart]]:
     """The texts that were asked of a key of sentence shards, by group of output shards."""
     (side, key), requests = item
     texts = plan.source_texts if side == "src" else plan.target_texts
-    return fetch_texts(side, texts.of_key(key), list(requests), chosen.ranks_a_group)
+    return fetch_texts(side, texts.of_key(key), list(requests), ranks_a_group)
 
 
 def filter_group(item: tuple[int, Iterable[OutputPart]], plan: MinePlan) -> Iterator[Filtered]:
     """The output shards of a group."""
-    parts = list(item[1])
-    rows = plan.settings.rows_per_shard
-    ranks = np.concatenate([part.ranks for part in parts if part.kind == "edges"])
-    for number in np.unique(ranks // rows).tolist():
-        own = [part.within(number * rows, (number + 1) * rows) for part in parts]
-        own = [part for part in own if len(part.ranks)]
-        yield filter_shard(plan.work, number, own, plan.settings.filters, *plan.languages)
+    for number, parts in cut_group(item[1], plan.settings.rows_per_shard):
+        yield filter_shard(plan.work, number, parts, plan.settings.filters, *plan.languages)
 
 
-def _corpora(plan: MinePlan) -> tuple[int, int]:
+def corpora_rows(plan: MinePlan) -> tuple[int, int]:
     return plan.source_texts.rows, plan.target_texts.rows
 
 

@@ -18,6 +18,7 @@ from pipelines.mine.mine_settings import MineSettings
 from pipelines.mine.pair_shards import Filtered
 from pipelines.mine.pair_stage import (
     ChosenPairs,
+    TextKey,
     choose,
     complete,
     cut,
@@ -56,6 +57,7 @@ from pipelines.mine.rescoring_steps import (
     weigh,
 )
 from pipelines.mine.score_bands import Bands, Matching, SortedBand, joined_marks
+from pipelines.mine.text_join import OutputPart, TextRequest
 from pipelines.mine.thresholding import NO_GOLD, Matched
 from pipelines.runners.resource_hints import ask
 
@@ -95,7 +97,7 @@ class Mine(beam.PTransform):
         chosen = plan | "Choose" >> ChooseThreshold(bands, margins)
         decided = beam.pvalue.AsSingleton(chosen)
         parts = bands | "Cut" >> beam.FlatMap(_cut, known, decided).with_outputs(EDGES, main=REQUESTS)
-        texts = parts[REQUESTS] | "ByText" >> beam.GroupByKey() | "Texts" >> beam.FlatMap(fetch, known, decided)
+        texts = parts[REQUESTS] | "ByText" >> beam.GroupByKey() | "Texts" >> beam.FlatMap(_fetch, known, decided)
         filtered = (
             (texts, parts[EDGES])
             | "TextsAndEdges" >> beam.Flatten()
@@ -297,6 +299,12 @@ def _cut(number: int, plan: MinePlan, chosen: ChosenPairs) -> Iterator[tuple | b
     yield from requests
     for item in edges:
         yield beam.pvalue.TaggedOutput(EDGES, item)
+
+
+def _fetch(
+    item: tuple[TextKey, Iterable[TextRequest]], plan: MinePlan, chosen: ChosenPairs
+) -> Iterator[tuple[int, OutputPart]]:
+    return fetch(item, plan, chosen.ranks_a_group)
 
 
 def _outputs(filtered: list[Filtered], plan: MinePlan, chosen: ChosenPairs) -> Iterator[tuple[Filtered, np.ndarray]]:

@@ -6,7 +6,7 @@ many of them, on both ways, so that what goes through the shuffle stays in piece
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,6 +53,20 @@ class OutputPart(NamedTuple):
         """What has ranks from `first` to before `end`."""
         part = slice(*np.searchsorted(self.ranks, [first, end]).tolist())
         return OutputPart(self.kind, self.ranks[part], self.rows[part])
+
+    def cut(self, size: int) -> Iterator[tuple[int, OutputPart]]:
+        """What there is of each run of `size` ranks, by its number."""
+        for number in np.unique(self.ranks // size).tolist():
+            yield number, self.within(number * size, (number + 1) * size)
+
+
+def cut_group(parts: Iterable[OutputPart], size: int) -> Iterator[tuple[int, list[OutputPart]]]:
+    """The parts of each run of `size` ranks, by its number; edges and both texts of a rank are there together."""
+    cuts: dict[int, list[OutputPart]] = {}
+    for part in parts:
+        for number, own in part.cut(size):
+            cuts.setdefault(number, []).append(own)
+    yield from sorted(cuts.items())
 
 
 class TextShards(NamedTuple):

@@ -14,7 +14,7 @@ from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine import candidate_ends, pair_stage, rescoring_steps
 from pipelines.mine.candidate_ends import read_texts_of
-from pipelines.mine.edges import as_edges, whole_graph
+from pipelines.mine.edges import as_edges
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.proposed_edges import Proposed, read_proposals
@@ -24,6 +24,7 @@ from pipelines.mine.text_transform import MineText
 from pipelines.runners.local import run_local
 from tests.pipelines.clean.conftest import toy_pairs
 from tests.pipelines.clean.test_rescored_mine import job_of
+from tests.pipelines.mine.whole_graphs import whole_graph
 
 
 class Kept:

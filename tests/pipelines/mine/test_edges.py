@@ -17,7 +17,7 @@ from pipelines.mine.edges import (
     best_first,
     join_means,
     means_of,
-    propose,
+    score_edges,
     united,
     write_means,
 )
@@ -61,7 +61,9 @@ def test_proposals_do_not_depend_on_the_cutting(work: Work, tmp_path: Path, ends
     for direction in DIRECTIONS:
         join_means(work, direction, sides)
     assert means_of(work, "forward").tolist() == [0.625, 0.375, 0.0, 0.5]
-    forward, backward = (np.concatenate([propose(work, shard, Margin.absolute) for shard in side]) for side in sides)
+    forward, backward = (
+        np.concatenate([score_edges(work, shard, Margin.absolute, best_only=True) for shard in side]) for side in sides
+    )
     # Source 3 and target 0 have two neighbours each that score the same: the lowest id is proposed.
     assert forward[["source", "target", "directions"]].tolist() == [(0, 2, 1), (1, 2, 1), (3, 0, 1)]
     assert backward[["source", "target", "directions"]].tolist() == [(0, 0, 2), (1, 1, 2), (0, 2, 2)]
