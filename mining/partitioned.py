@@ -7,7 +7,7 @@ share no cell are missed, and how many is measured. Cells near each other make a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,137 +15,22 @@ import torch
 
 from mining.bytewise import round_rows
 from mining.cell import SLACK, rerank
-from mining.codebook import Codebook, NearCells, multiplies_bytes
+from mining.cell_keys import longest_direction
+from mining.codebook import multiplies_bytes
 from mining.neighbours import KnnGraph, Neighbours
 from mining.partition_kernels import FloatRows, absorb, enter, enter_codes
 from mining.proposals import empty_lists, error_bound
+from mining.row_cells import REACH, CellMembers, CellRows, RowCells
 from mining.threads import Threads
 from mining.top_k import MISSING
 from mining.vectors import Vectors
 
-COPIES = 18  # cells that a vector goes to at most
-REACH = 200  # detours of two rows that meet in a cell, together
-SPACED = 8  # cells of a row that tell how near each other cells are
-# A detour is the logarithm of a cell's rank for a row, and this for each spacing of cosine lost from its nearest cell.
-_LOSS = 2.0
-_REACH_OF_COPIES = 2.1  # times the logarithm of the copies: the detours that reach so far
-KEY_BYTES = 256 << 20
 _LARGEST = 1 << 13  # rows of a side in a cell: eight times the mean of 128 rows in 8 cells each; larger ones are cut
 _COPIES_ROWS = 512  # of a side that are compared where all are equally near
 BLOCK_ROWS, _PANEL_COLUMNS = 256, 2048  # whose products are tested while they are in the cache
 _DEVIATIONS = 8  # of rounding that are taken for certainty: bytes miss a neighbour by less
 _ROUND_ROWS = 1024
 _TILE = 64  # parts of a cell are filled up to a multiple of this: products of few shapes are fast
-
-
-class RowCells(NamedTuple):
-    """The cells of rows, and how far out of the way each of them is: rows of a cell meet if that is little for both.
-
-    A neighbour is found in a cell that is near to both rows, or very near to one of them. So rows at the edge of a cell
-    are compared with those in its middle only: two thirds of the comparisons find as much.
-    """
-
-    cells: np.ndarray  # (rows, copies) int32, negative for none
-    detours: np.ndarray  # (rows, copies) uint8: two rows of a cell meet where the sum is at most `REACH`
-
-    @classmethod
-    def of(cls, near: NearCells, copies: int, spacing: float, cells: int) -> RowCells:
-        """The nearest cells of rows in a codebook of so many, without those that are too far to meet any row."""
-        own = NearCells(near.cells[:, :copies], near.cosines[:, :copies])
-        if copies >= cells:  # all rows are in all cells
-            return cls.meeting(own.cells)
-        ranks = np.arange(1, own.cells.shape[1] + 1)
-        lost = (own.cosines[:, :1] - own.cosines) / np.float32(max(spacing, 1e-6))
-        steps = np.float32(REACH / max(_REACH_OF_COPIES * np.log(copies), 1e-6))
-        detours = np.rint((_LOSS * lost + np.log(ranks, dtype=np.float32)) * steps)
-        near_enough = (detours <= REACH) & (own.cells >= 0)
-        return cls(np.where(near_enough, own.cells, -1), np.where(near_enough, detours, 0).astype(np.uint8))
-
-    @classmethod
-    def meeting(cls, cells: np.ndarray) -> RowCells:
-        """All rows of a cell meet."""
-        return cls(cells, np.zeros(cells.shape, np.uint8))
-
-    def take(self, rows: np.ndarray) -> RowCells:
-        return RowCells(self.cells[rows], self.detours[rows])
-
-
-def spacing(near: NearCells) -> float:
-    """What rows lose of their cosine from the nearest to the eighth cell: the measure of detours."""
-    return (
-        float((near.cosines[:, 0] - near.cosines[:, :SPACED][:, -1]).mean(dtype=np.float64)) if len(near.cells) else 1.0
-    )
-
-
-def cells_of_sides(codebook: Codebook, sides: Sequence[np.ndarray], copies: int, pool: Threads) -> list[RowCells]:
-    """The cells of unit vectors, which are themselves the measure of detours."""
-    near = [codebook.near(side, max(copies, SPACED), pool) for side in sides]
-    space = spacing(NearCells(*map(np.concatenate, zip(*near, strict=True))))
-    return [RowCells.of(side, copies, space, len(codebook)) for side in near]
-
-
-def met_within(source: RowCells, target: RowCells) -> np.ndarray:
-    """Of pairs of rows, whether they meet."""
-    shared = (source.cells[:, :, None] == target.cells[:, None, :]) & (source.cells >= 0)[:, :, None]
-    sums = source.detours[:, :, None].astype(np.int16) + target.detours[:, None, :]
-    return (shared & (sums <= REACH)).any((1, 2))
-
-
-class CellRows(NamedTuple):
-    """Which rows of a side are in which cell: those of the i-th cell are `rows[starts[i] : starts[i + 1]]`."""
-
-    cells: np.ndarray  # (cells,) int32, increasing
-    starts: np.ndarray  # (cells + 1,) int64
-    rows: np.ndarray  # int32; in each cell by their detour, then increasing
-    detours: np.ndarray  # uint8, of these
-
-    @classmethod
-    def of(cls, assigned: RowCells) -> CellRows:
-        there = np.flatnonzero(assigned.cells >= 0)
-        keys = assigned.cells.ravel()[there].astype(np.int64) << 8 | assigned.detours.ravel()[there]
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        cells, starts = np.unique(keys >> 8, return_index=True)
-        rows = (there[order] // max(assigned.cells.shape[1], 1)).astype(np.int32)
-        ends = np.append(starts, len(rows)).astype(np.int64)
-        return cls(cells.astype(np.int32), ends, rows, (keys & 255).astype(np.uint8))
-
-    def inside(self, cell: int) -> np.ndarray:
-        return self.rows[self._part(cell)]
-
-    def members(self, cell: int) -> CellMembers:
-        part = self._part(cell)
-        return CellMembers(self.rows[part], self.detours[part])
-
-    def _part(self, cell: int) -> slice:
-        place = int(np.searchsorted(self.cells, cell))
-        if place == len(self.cells) or self.cells[place] != cell:
-            return slice(0, 0)
-        return slice(int(self.starts[place]), int(self.starts[place + 1]))
-
-
-def comparisons(rows: CellRows, columns: CellRows, block_rows: int) -> int:
-    """Pairs that are compared where so many rows of a cell come together."""
-    total = 0
-    for cell in np.intersect1d(rows.cells, columns.cells).tolist():
-        some, others = rows.members(cell), columns.members(cell)
-        widths = np.searchsorted(others.detours, REACH - some.detours[::block_rows].astype(int), side="right")
-        sizes = np.minimum(block_rows, len(some.rows) - np.arange(0, len(some.rows), block_rows))
-        total += int(widths @ sizes)
-    return total
-
-
-class CellMembers(NamedTuple):
-    """Rows of one side in a cell."""
-
-    rows: np.ndarray  # int32
-    detours: np.ndarray  # uint8, increasing
-
-    def take(self, which: np.ndarray | slice) -> CellMembers:
-        return CellMembers(self.rows[which], self.detours[which])
-
-    def parts(self, size: int) -> Iterator[CellMembers]:
-        return (self.take(slice(first, first + size)) for first in range(0, len(self.rows), size))
 
 
 class KeyGraph(NamedTuple):
@@ -374,7 +259,7 @@ def _bounded(
                 yield some_rows, some_columns
         return
     some = x.unit(rows.rows[:: -(-sizes[0] // 500)]), y.unit(columns.rows[:: -(-sizes[1] // 500)])
-    direction = _longest(np.concatenate(some))
+    direction = longest_direction(np.concatenate(some))
     left, right = x.unit(rows.rows) @ direction, y.unit(columns.rows) @ direction
     middle = np.median(np.concatenate([left, right]))
     low = rows.take(left <= middle), columns.take(right <= middle)
@@ -387,36 +272,3 @@ def _bounded(
         return
     yield from _bounded(x, low[0], y, low[1])
     yield from _bounded(x, rows.take(left > middle), y, columns.take(right > middle))
-
-
-def _longest(sample: np.ndarray) -> np.ndarray:
-    """The first principal direction."""
-    return np.linalg.svd(sample - sample.mean(0), full_matrices=False)[2][0]
-
-
-def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:
-    """The key of each cell: runs of cells that lie near each other, whose vectors take at most `budget` bytes."""
-    order = _path(codebook.centroids)
-    keys = np.empty(len(order), np.int32)
-    key, filled = 0, 0
-    for cell in order.tolist():
-        if filled and filled + int(bytes_of_cells[cell]) > budget:
-            key, filled = key + 1, 0
-        keys[cell] = key
-        filled += int(bytes_of_cells[cell])
-    return keys
-
-
-def _path(centroids: np.ndarray) -> np.ndarray:
-    """An order of the centroids in which neighbours are near: halves of halves along their longest directions."""
-    order = np.arange(len(centroids))
-    pending, done = [order], []
-    while pending:
-        part = pending.pop()
-        if len(part) <= 4:
-            done.append(part)
-            continue
-        along = centroids[part] @ _longest(centroids[part[:: -(-len(part) // 1000)]])
-        ranked = part[np.argsort(along, kind="stable")]
-        pending += [ranked[len(part) // 2 :], ranked[: len(part) // 2]]
-    return np.concatenate(done)

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mining.cell_keys import group_cells
 from mining.errors import InputError
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import CellRows, KnownScores, RowCells, group_cells, key_graph
+from mining.partitioned import KnownScores, key_graph
 from mining.paths import exists, resolve
+from mining.row_cells import CellRows, RowCells
 from mining.threads import thread_pool
 from mining.vectors import Vectors, taken_vectors
 from pipelines.graph.graph_shards import DIRECTIONS, MergedShard, finished_shard, write_shard

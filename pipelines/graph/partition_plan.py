@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mining.cell_keys import KEY_BYTES
 from mining.codebook import SAMPLE_A_CELL, Codebook, cell_count
 from mining.errors import InputError
 from mining.files import atomic_writer
-from mining.partitioned import KEY_BYTES
 from mining.paths import exists, open_url
 from pipelines.datasets.manifest import join
 from pipelines.datasets.work import Work, identity

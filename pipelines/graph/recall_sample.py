@@ -14,9 +14,10 @@ from mining.codebook import NearCells, distinct_rows, train_codebook
 from mining.errors import InputError
 from mining.knn import require_fit
 from mining.neighbours import Neighbours, merge
-from mining.partitioned import COPIES, SPACED, RowCells, met_within, nearest_of_rows, spacing
+from mining.partitioned import nearest_of_rows
 from mining.paths import exists
 from mining.probes import MIN_PROBES
+from mining.row_cells import COPIES, SPACED, RowCells, met_within, spacing
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import from_array

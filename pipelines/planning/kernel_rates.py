@@ -14,22 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mining.cell_keys import KEY_BYTES, group_cells
 from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
 from mining.knn import knn_graph
 from mining.neighbours import Neighbours
 from mining.partition_kernels import absorb
-from mining.partitioned import (
-    BLOCK_ROWS,
-    KEY_BYTES,
-    CellRows,
-    KnownScores,
-    RowCells,
-    cells_of_sides,
-    comparisons,
-    group_cells,
-    key_graph,
-    nearest_of_rows,
-)
+from mining.partitioned import BLOCK_ROWS, KnownScores, key_graph, nearest_of_rows
+from mining.row_cells import CellRows, RowCells, cells_of_sides, comparisons
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array, open_vectors
 from pipelines.datasets.manifest import Dataset

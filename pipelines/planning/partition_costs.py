@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mining.cell_keys import KEY_BYTES
 from mining.codebook import ALL_CELLS, ITERATIONS, cell_count, compared
-from mining.partitioned import KEY_BYTES
 from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes

@@ -12,7 +12,8 @@ import time
 import numpy as np
 
 from mining.codebook import cell_count, train_codebook
-from mining.partitioned import COPIES, cells_of_sides, key_graph
+from mining.partitioned import key_graph
+from mining.row_cells import COPIES, cells_of_sides
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array
 from tests.benchmarks.bench_partitioned import K, vectors_of_pairs

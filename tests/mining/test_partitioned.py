@@ -6,21 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mining import partitioned
-from mining.codebook import Codebook, NearCells
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph, Neighbours, merge
 from mining.partition_kernels import absorb
-from mining.partitioned import (
-    REACH,
-    CellRows,
-    KeyGraph,
-    KnownScores,
-    RowCells,
-    comparisons,
-    group_cells,
-    met_within,
-    nearest_of_rows,
-)
+from mining.partitioned import KeyGraph, KnownScores, nearest_of_rows
+from mining.row_cells import REACH, CellRows, RowCells, comparisons
 from mining.threads import Threads, thread_pool
 from mining.top_k import MISSING
 from mining.vectors import Vectors, from_array
@@ -209,20 +199,6 @@ def test_few_rows_alone_have_the_neighbours_of_the_graph(rows: int, columns: int
         np.testing.assert_array_equal(found.scores, expected.scores)
 
 
-def test_rows_by_cell() -> None:
-    lists = CellRows.of(RowCells.meeting(np.array([[2, 0], [-1, 2], [5, 2]], np.int32)))
-    assert {cell: lists.inside(cell).tolist() for cell in (0, 1, 2, 5)} == {0: [0], 1: [], 2: [0, 1, 2], 5: [2]}
-    assert lists.cells.tolist() == [0, 2, 5]
-    assert CellRows.of(RowCells.meeting(np.full((3, 2), -1, np.int32))).inside(0).tolist() == []
-
-
-def test_rows_of_a_cell_come_by_their_detours() -> None:
-    lists = CellRows.of(RowCells(np.array([[2], [2], [2]], np.int32), np.array([[7], [3], [7]], np.uint8)))
-    members = lists.members(2)
-    assert members.rows.tolist() == [1, 0, 2]
-    assert members.detours.tolist() == [3, 7, 7]
-
-
 @pytest.mark.parametrize("block", [1, 16])
 @pytest.mark.parametrize("panel", [64, 2048])
 def test_rows_meet_within_reach(block: int, panel: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,34 +221,3 @@ def test_rows_meet_within_reach(block: int, panel: int, monkeypatch: pytest.Monk
     if block == 1:
         np.testing.assert_allclose(found.graph.forward.scores, best, atol=1e-6)
     assert (found.graph.forward.scores >= best - 1e-6).all()
-
-
-def test_cells_far_out_of_the_way_are_left_out() -> None:
-    """Of equal rank what is farther is a longer detour; the nearest cell is none, and all meet where all are in all."""
-    near = NearCells(np.array([[4, 2, 7], [1, 2, 3]], np.int32), np.float32([[0.9, 0.85, 0.1], [0.9, 0.89, 0.88]]))
-    found = RowCells.of(near, 3, spacing=0.2, cells=50)
-    assert found.cells.tolist() == [[4, 2, -1], [1, 2, 3]]
-    assert found.detours[:, 0].tolist() == [0, 0]
-    assert 0 < found.detours[1, 1] < found.detours[0, 1] <= REACH
-    assert (RowCells.of(near, 3, spacing=0.2, cells=3).detours == 0).all()
-    assert RowCells.of(near, 1, spacing=0.2, cells=50).cells.tolist() == [[4], [1]]
-
-
-def test_pairs_that_meet() -> None:
-    one = RowCells(np.array([[4, 2], [4, -1]], np.int32), np.array([[0, 150], [0, 0]], np.uint8))
-    other = RowCells(np.array([[2, 5], [-1, 3]], np.int32), np.array([[50, 0], [0, 0]], np.uint8))
-    assert met_within(one, other).tolist() == [True, False]
-    assert met_within(one, other._replace(detours=other.detours + np.uint8(1))).tolist() == [False, False]
-
-
-def test_keys_fit_their_budget_and_hold_neighbours() -> None:
-    angles = np.linspace(0, np.pi, 40)
-    centroids = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    order = np.random.default_rng(0).permutation(40)
-    keys = group_cells(Codebook(centroids[order]), np.full(40, 10), budget=100)
-    assert np.bincount(keys).max() <= 10
-    assert keys.max() < 8
-    for key in range(keys.max() + 1):
-        places = np.sort(order[keys == key])
-        assert places[-1] - places[0] <= 20, "cells of a key lie in one half of the arc"
-    assert group_cells(Codebook(centroids), np.full(40, 1000), budget=100).tolist() != [0] * 40

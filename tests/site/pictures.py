@@ -18,8 +18,9 @@ from encoder import Encoder
 from mining import Calibration, Edges, Margin, Retrieval, calibrate, from_array, knn_graph, retrieve
 from mining.bytewise import round_rows
 from mining.codebook import cell_count, train_codebook
-from mining.partitioned import cells_of_sides, key_graph
+from mining.partitioned import key_graph
 from mining.probes import plan_probes, probe_rows
+from mining.row_cells import cells_of_sides
 from mining.threads import thread_pool
 from tests.site.pages import DOCS
 
