@@ -166,13 +166,10 @@ def collect(
                 if score >= cutoff + bound or score >= cutoffs[j] + bounds[j]:
                     cosine = score - bound - bounds[j]
                     if by_cosines:
-                        places = row_places[row], column_places[left + j]
-                        vectors = (
-                            _widened(row_stored, places[0], row_scratch),
-                            _widened(column_stored, places[1], column_scratch),
-                        )
-                        inverse = row_inverse[places[0]] * column_inverse[places[1]]
-                        cosine = _near_cosine(vectors[0], vectors[1], inverse) - slack
+                        place, other = row_places[row], column_places[left + j]
+                        x = _widened(row_stored, place, row_scratch)
+                        y = _widened(column_stored, other, column_scratch)
+                        cosine = _near_cosine(x, y, row_inverse[place] * column_inverse[other]) - slack
                     _raise(row_tops[row], cosine)
                     _raise(column_tops[j], cosine)
                     cutoff = max(cutoff, row_tops[row, -1] - bound)
