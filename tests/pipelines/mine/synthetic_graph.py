@@ -14,6 +14,7 @@ from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Reque
 from pipelines.datasets.sentences import SCHEMA, constant, write_shard
 from pipelines.datasets.work import Work, begin
 from pipelines.mine.mine_settings import MineSettings
+from pipelines.planning.counted_files import PROTOCOL
 
 K = 4
 
@@ -23,10 +24,11 @@ def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
     sides = [_sentences(folder / name, rows, shards) for name in ("src", "tgt")]
     vectors = []
     for side in sides:
-        place = Path(f"{side.url.removeprefix('counted://')}-vectors")
-        vectors.append(_begun(place, "vectors", [side.as_input("", f"counted://{place}")]).complete([], Counters()))
+        place = Path(f"{side.url.removeprefix(f'{PROTOCOL}://')}-vectors")
+        vectors.append(_begun(place, "vectors", [side.as_input("", f"{PROTOCOL}://{place}")]).complete([], Counters()))
     inputs = [
-        data.as_input(role, f"counted://{folder}/graph") for role, data in zip((SOURCE, TARGET), vectors, strict=True)
+        data.as_input(role, f"{PROTOCOL}://{folder}/graph")
+        for role, data in zip((SOURCE, TARGET), vectors, strict=True)
     ]
     work = _begun(folder / "graph", "graph", inputs)
     made = []
@@ -41,12 +43,12 @@ def write_graph(folder: Path, rows: int, shards: int) -> MineSettings:
 
 def graph_settings(folder: Path) -> MineSettings:
     """Of a mine of what `write_graph` wrote."""
-    graph, source, target, out = (f"counted://{folder}/{name}" for name in ("graph", "src", "tgt", "pairs"))
+    graph, source, target, out = (f"{PROTOCOL}://{folder}/{name}" for name in ("graph", "src", "tgt", "pairs"))
     return MineSettings(graph=graph, source=source, target=target, out=out, filters=FilterSettings.none())
 
 
 def _begun(place: Path, kind: Any, inputs: list) -> Work:
-    work = begin(f"counted://{place}", Request(kind=kind, configuration={}, inputs=inputs))
+    work = begin(f"{PROTOCOL}://{place}", Request(kind=kind, configuration={}, inputs=inputs))
     assert isinstance(work, Work)
     return work
 
