@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from encoder.tokens import Tokens
+from mining.utf8_columns import utf8_content
 
 if TYPE_CHECKING:
     from encoder.word_slots import FoundWords
@@ -72,7 +73,7 @@ class WordTable:
         """
         from encoder.word_slots import gather_tokens  # compiled, for which an encoder that is only loaded does not wait
 
-        content, starts = _utf8(texts)
+        content, starts = utf8_content(pa.array(texts, pa.large_string()))
         with self._lock:
             try:
                 found = self._find(content, starts)
@@ -108,11 +109,3 @@ class WordTable:
         words = [str(whole[begin:end], "utf-8") for begin, end in zip(found.begins, found.ends, strict=True)]
         self._characters += sum(map(len, words))
         self._table = Tokens.concatenate([self._table, encode(words)])
-
-
-def _utf8(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of all texts, and where each starts (and the last ends)."""
-    column = pa.array(texts, pa.large_string())
-    _, offsets, data = column.buffers()
-    starts = np.frombuffer(offsets, np.int64)[: len(column) + 1] if len(column) else np.zeros(1, np.int64)
-    return (np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)), starts

@@ -10,6 +10,8 @@ import numba as nb
 import numpy as np
 import pyarrow as pa
 
+from mining.utf8_columns import utf8_content
+
 _LAST = 0x10000
 _SPACE = 0x20
 # Letters that compose with those before them, and Hebrew and Arabic, whose marks may be taken off.
@@ -21,10 +23,7 @@ def special_rows(texts: Sequence[str]) -> np.ndarray:
 
     Plain ones have letters, figures and signs that Unicode's normal forms keep, no marks, and single spaces inside.
     """
-    column = pa.array(texts, pa.large_string())
-    _, offsets, data = column.buffers()
-    starts = np.frombuffer(offsets, np.int64)[: len(column) + 1] if len(column) else np.zeros(1, np.int64)
-    return _special(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), starts, plain_characters())
+    return _special(*utf8_content(pa.array(texts, pa.large_string())), plain_characters())
 
 
 @cache

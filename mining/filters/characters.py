@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
+from mining.utf8_columns import utf8_content
+
 # Letters and digits live in planes 0 to 3; above are only tags and private use.
 _LAST = 0x40000
 _SURROGATES = range(0xD800, 0xE000)
@@ -30,11 +32,7 @@ def count_characters(text: pa.Array, *kinds: str) -> CharacterCounts:
     sets = _kind_sets((_SPACE, *kinds))
     counts = np.zeros((len(text), 1 + len(sets.members)), dtype=np.int64)
     if len(text):
-        large = text.cast(pa.large_string())
-        _, offsets, data = large.buffers()
-        starts = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
-        content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-        _count(content, starts, sets.of, sets.members[:, 0] > 0, counts)
+        _count(*utf8_content(text), sets.of, sets.members[:, 0] > 0, counts)
     by_kind = counts[:, 1:] @ sets.members
     return CharacterCounts(counts[:, 1:].sum(axis=1), counts[:, 0], by_kind[:, 1:])
 

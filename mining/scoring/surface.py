@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mining.filters.characters import count_characters
-from mining.scoring.words import Words, decode, hash_text, utf8_content
+from mining.scoring.words import Words, decode, hash_text
 from mining.threads import Threads
+from mining.utf8_columns import utf8_content
 
 _COUNTED = (
     *(r"\p{L}", r"\p{Lu}", r"\p{Nd}", r"\p{Latin}", r"[?？؟;]", r"[!！]", r"[:：]"),

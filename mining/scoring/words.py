@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mining.filters.characters import class_members
+from mining.utf8_columns import utf8_content
 
 MAX_WORDS = 80  # of a text; what follows would cost more than it tells
 _LAST = 0x40000
@@ -68,16 +69,6 @@ def split_words(texts: pa.Array) -> Words:
     return Words(
         ids[: offsets[-1]], offsets, hashes[:distinct].copy(), slices(content, begins[:distinct], ends[:distinct])
     )
-
-
-def utf8_content(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The UTF-8 bytes of a column and where each text starts (and the last ends)."""
-    if not len(texts):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    large = texts.cast(pa.large_string())
-    _, offsets, data = large.buffers()
-    starts = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
-    return (np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)), starts
 
 
 def slices(content: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64]) -> pa.Array:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mining.scoring.words import decode, utf8_content
+from mining.scoring.words import decode
+from mining.utf8_columns import utf8_content
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 _REMEMBERED = 1 << 24  # pairs at most, by 8 bytes each
