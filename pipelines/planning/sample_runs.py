@@ -21,8 +21,10 @@ from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.vector_stage import embed
 from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_stage import build_graph
-from pipelines.mine.mine_settings import MineSettings
+from pipelines.mine.job_defaults import PRECISION
+from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
+from pipelines.mine.rescored_graph import rescoring_of
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
 from pipelines.planning.gpu_rates import GpuRates, gpu_rates
 from pipelines.planning.index_rates import IndexRates, measure_index
@@ -145,6 +147,7 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     folder.mkdir()
     stages = dict.fromkeys(STAGES, MeasuredRun(0.0, Traffic()))
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
+    again = rescoring_of(settings.rescore, encoder)
     sentences: list[Dataset] = []
     for name, (file, lang) in zip(_SIDES, sides, strict=True):
         asked = PrepareSettings(
@@ -169,6 +172,8 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
         source=corpora[0],
         target=corpora[1],
         out=f"{url}/pairs",
+        threshold=ThresholdSettings(precision=PRECISION, in_doubt="classifier"),
+        rescore=again,
         rows_per_shard=settings.rows_per_shard,
     )
     with _measured(stages, "mine"):
