@@ -86,6 +86,7 @@ class Calibrated(NamedTuple):
     line_bytes: tuple[float, float]  # of each side
     gpu: GpuRates | None = None
     index_rates: IndexRates | None = None  # where an approximate search is planned
+    rescored: bool = False  # whether a classifier scores the candidates of these mines
 
     def embed_row_seconds(self) -> float:
         """Of one core, for a sentence more."""
@@ -123,7 +124,14 @@ def calibrate_machine(
     kernels = measure_kernels(read, settings)
     source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
     rates = measure_index(read.units, settings.k) if settings.search == "approximate" else None
-    found = Calibrated(warm, whole, again, small, wide, large, kernels, read.dim, (source, target), index_rates=rates)
+    found = Calibrated(
+        *(warm, whole, again, small, wide, large),
+        kernels=kernels,
+        dim=read.dim,
+        line_bytes=(source, target),
+        index_rates=rates,
+        rescored=rescoring_of(settings.rescore, settings.encoder) is not None,
+    )
     sentences = 1 / max(found.embed_row_seconds(), 1e-9)
     gpu = gpu_rates(settings, [line for side in texts for line in side], read.units, sentences)
     return found._replace(gpu=gpu)

@@ -340,5 +340,16 @@ def test_small_mines_score_again_as_a_mine_would(rescore: str, scored_again: boo
     assert (request.configuration["rescore"] is not None) == scored_again
 
 
+@pytest.mark.parametrize(("lines", "ranges"), [(30_000, 1), (10_000_000, 275)])
+def test_ranges_of_candidates_that_small_mines_have_one_of(lines: int, ranges: int) -> None:
+    asked = PlanSettings(encoder="e", k=4)
+    plain, rescored = (
+        predict((lines, lines), FOUND._replace(rescored=given), asked, 1e15).stages[3] for given in (False, True)
+    )
+    assert rescored.objects - plain.objects == 3 * (ranges - 1)
+    times = (rescored.shuffled - plain.shuffled) / (0.9 * lines) / (60 + 16)
+    assert times == pytest.approx(0 if ranges == 1 else 1.6 * 4 - 1, abs=0.1), "nearly every candidate in another range"
+
+
 def test_sizes() -> None:
     assert [size(value) for value in (0, 999, 1e6, 2.5e12, 1e17)] == ["0 B", "999 B", "1 MB", "2.5 TB", "100 PB"]
