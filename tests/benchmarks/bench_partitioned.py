@@ -4,7 +4,8 @@
 `real_pairs`). English against all other languages, half of each side with a counterpart, embedded by the default
 encoder; every size has an even draw of the same text. Where there is no more of it, vectors moved by a random vector,
 the same for both of a pair, and a little each. The exact graph is made of all rows up to `EXACT=` (200,000), beyond of
-so many source rows that it takes a minute, and its time multiplied. `FAISS=250000` also searches with IVF-Flat and HNSW
+so many source rows that it takes a minute, and its time multiplied. `COPIES=20` is the same for all sizes in place of
+what each chooses. `FAISS=250000` also searches with IVF-Flat and HNSW
 at that size.
 """
 
@@ -46,6 +47,7 @@ def main() -> None:
         return
     sizes = [int(size) for size in os.environ.get("ROWS", "50000,100000,200000").split(",")]
     most_exact, with_faiss = int(os.environ.get("EXACT", "200000")), int(os.environ.get("FAISS", "0"))
+    copies = int(os.environ.get("COPIES", "0")) or None
     text = embedded_text()
     real = f"{len(text.paired[0]):,} pairs, {len(text.english):,} English and {len(text.others):,} other sentences"
     print(f"## partitioned search, dim {text.english.shape[1]}, k {K}, {real}, {core_count()} cores")
@@ -60,7 +62,7 @@ def main() -> None:
             sides, moved = sides_of(text, size)
             urls = [write_side(folder / side, rows, 4) for side, rows in zip(("en", "xx"), sides, strict=True)]
             exact = timed(urls, folder, "exact") if size <= most_exact else part_of_exact(sides, folder)
-            found = timed(urls, folder, "partitioned")
+            found = timed(urls, folder, "partitioned", copies)
             seconds.append(report(size, moved, exact, found))
             if size == with_faiss:
                 search_with_faiss(*sides, folder)
