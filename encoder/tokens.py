@@ -55,7 +55,7 @@ class Tokens(NamedTuple):
         """As tensors; to a CUDA device from pinned memory, so that the copy waits for nothing."""
         import torch
 
-        ids, offsets = (torch.as_tensor(array, dtype=torch.int64) for array in self)
+        ids, offsets = (torch.tensor(array, dtype=torch.int64) for array in self)  # arrays of Arrow are read-only
         if torch.device(device).type == "cuda":
             ids, offsets = ids.pin_memory(), offsets.pin_memory()
         return TokenBatch(ids.to(device, non_blocking=True), offsets.to(device, non_blocking=True))

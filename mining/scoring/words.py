@@ -222,6 +222,10 @@ class WordNumbers:
         numbers, self._table, self._count = _number(hashes, self._table, self._keys, self._count)
         return numbers
 
+    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The number of each word, -1 for those that did not come yet."""
+        return _find(hashes, self._table, self._keys)
+
 
 @nb.njit(cache=True, nogil=True)
 def _number(hashes: np.ndarray, table: np.ndarray, keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -234,6 +238,14 @@ def _number(hashes: np.ndarray, table: np.ndarray, keys: np.ndarray, count: int)
             count += 1
             table = _with_room(table, keys, count)
     return numbers, table, count
+
+
+@nb.njit(cache=True, nogil=True)
+def _find(hashes: np.ndarray, table: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    numbers = np.empty(len(hashes), np.int64)
+    for word in range(len(hashes)):
+        numbers[word] = table[_slot(table, keys, hashes[word])]
+    return numbers
 
 
 @nb.njit(cache=True, nogil=True)

@@ -13,7 +13,10 @@ from pipelines.runners.quiet import quiet_beam
 
 OPTIONS = {
     name: key(name)
-    for name in ("encoder", "search", "k", "copies", "rows_per_shard", "memory", "workers", "sample", "budget")
+    for name in (
+        *("encoder", "search", "k", "copies", "rescore"),
+        *("rows_per_shard", "memory", "workers", "sample", "budget"),
+    )
 } | {"gpu": key("gpu.name"), "gpus": key("gpu.count")}
 
 

@@ -20,6 +20,8 @@ from pipelines.prepare.readers import ReadSettings
 
 EDGES_AT_ONCE = 20_000_000
 ONE_WORKER_TEXT = 1 << 30
+Rescoring = Literal["auto", "on", "off"]
+RESCORE = "score candidates again by the encoder's pair classifier before matching; auto: where it has one"
 
 
 def _known_device(name: str) -> str:
@@ -159,11 +161,7 @@ class JobSettings(PairSearchSettings):
         default="float32", description="type of stored vectors; float16 takes half the disk"
     )
     compute_dtype: ComputeType = Field(default="float32", description=COMPUTE_DTYPE)
-    rescore: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="score candidates again by the encoder's pair classifier before matching; auto: where it has one "
-        "and --threshold is not given",
-    )
+    rescore: Rescoring = Field(default="auto", description=f"{RESCORE} and --threshold is not given")
     probes: Literal["seed", "encoder", "none"] = Field(
         default="seed", description="where probe pairs come from: the seed bitext, the default encoder's own, nowhere"
     )

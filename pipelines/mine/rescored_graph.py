@@ -11,7 +11,7 @@ from mining.errors import InputError
 from mining.paths import exists, open_url
 from mining.retrieval import Retrieval
 from mining.scoring.classifier import ABOUT, FOLDER
-from pipelines.mine.mine_settings import JobSettings, RescoreSettings
+from pipelines.mine.mine_settings import JobSettings, RescoreSettings, Rescoring
 
 
 def rescoring(settings: JobSettings) -> RescoreSettings | None:
@@ -21,10 +21,19 @@ def rescoring(settings: JobSettings) -> RescoreSettings | None:
     """
     if not _wants_rescoring(settings):
         return None
-    found = rescoring_by(settings.encoder, settings.retrieval, settings.threads)
+    return rescoring_of(settings.rescore, settings.encoder, settings.retrieval, settings.threads)
+
+
+def rescoring_of(
+    asked: Rescoring, encoder: str, retrieval: Retrieval = Retrieval.max, threads: int | None = None
+) -> RescoreSettings | None:
+    """By the classifier of an encoder, where that is wanted and can be done."""
+    if asked == "off":
+        return None
+    found = rescoring_by(encoder, retrieval, threads)
     if isinstance(found, RescoreSettings):
         return found
-    if settings.rescore == "on":
+    if asked == "on":
         raise InputError(f"--rescore on: {found}")
     return None
 

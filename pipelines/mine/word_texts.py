@@ -30,37 +30,46 @@ def _is_segmented(lang: str | None) -> bool:
 
 
 class WordEncoder:
-    """Projected vectors of words, each made once: texts that come in chunks meet most of their words again.
+    """Projected vectors of words: texts that come in chunks meet most of their words again.
 
-    At most `most` words are remembered; when there are more, it starts anew. Threads may share one.
+    Between `most` and twice as many words are remembered, those that were met last; beyond, the vectors of words that
+    were not met for long are made again. Threads may share one.
     """
 
     def __init__(self, encoder: Encoder, project: Projection, most: int = 400_000) -> None:
         self._encoder, self._project, self._most = encoder, project, most
-        self._known: dict[str | None, _KnownVectors] = {}
+        self._recent: dict[str | None, _KnownVectors] = {}
+        self._older: dict[str | None, _KnownVectors] = {}
         self._lock = Lock()
 
     def of(self, words: Words, lang: str | None) -> np.ndarray:
         """(vocabulary, dim)"""
         with self._lock:
-            known = self._known.setdefault(lang, _KnownVectors())
+            if sum(len(known.numbers) for known in self._recent.values()) > self._most:
+                self._older, self._recent = self._recent, {}
+            known = self._recent.pop(lang, None) or _KnownVectors()
             before = len(known.numbers)
             numbers = known.numbers.of(words.hashes)
-            if before and sum(len(each.numbers) for each in self._known.values()) > self._most:
-                known = _KnownVectors()
-                before, numbers = 0, known.numbers.of(words.hashes)
-                self._known = {lang: known}
             new = np.flatnonzero(numbers >= before)
-            try:
-                if len(new) or known.vectors is None:
-                    # in lower case, as words are told apart: which text has one first must not matter
-                    texts = pc.utf8_lower(words.vocabulary.take(pa.array(new))).to_pylist()
-                    known.add(self._project(self._encoder.encode(texts, lang)), before)
-            except BaseException:
-                del self._known[lang]  # some words have a number, but no vector
-                raise
+            if len(new) or known.vectors is None:
+                known.add(self._made(words, new, lang), before)
+            self._recent[lang] = known  # only now: a word that has a number has a vector, whatever fails
             assert known.vectors is not None
             return np.asarray(known.vectors[numbers])
+
+    def _made(self, words: Words, rows: np.ndarray, lang: str | None) -> np.ndarray:
+        """The vectors of these words, as they were made before, if not too long ago."""
+        older = self._older.get(lang)
+        numbers = np.full(len(rows), -1) if older is None else older.numbers.find(words.hashes[rows])
+        missing = numbers < 0
+        # in lower case, as words are told apart: which text has one first must not matter
+        texts = pc.utf8_lower(words.vocabulary.take(pa.array(rows[missing]))).to_pylist()
+        made = self._project(self._encoder.encode(texts, lang))
+        if older is None or older.vectors is None:
+            return made
+        vectors = np.empty((len(rows), made.shape[1]), np.float32)
+        vectors[missing], vectors[~missing] = made, older.vectors[numbers[~missing]]
+        return vectors
 
 
 class _KnownVectors:

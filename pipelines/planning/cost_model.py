@@ -18,6 +18,7 @@ from mining.codebook import cell_count
 from mining.errors import InputError
 from mining.knn import plan_cells
 from mining.threads import core_count
+from pipelines.mine.candidate_ends import ROWS as RANGE_ROWS
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.index_rates import IndexComparisons, index_comparisons
@@ -31,6 +32,9 @@ _OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes a
 _NEW_WORDS = 0.6  # different words of a text grow as this power of its length (Heaps' law)
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
+_CANDIDATES = 1.6  # of a target for each of its k neighbours: those that it found, and others that found it
+_TEXT_BYTES = 16  # of a text besides itself: its id and its end
+_OPENS_A_RANGE = 3
 _GB = 1e9
 _BLOCK_BYTES = PrepareSettings.model_fields["block_mb"].default * 2**20
 
@@ -110,6 +114,8 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
     if found.gpu is not None:
         stages[1] = _embedded_by(found.gpu, stages[1], sum(sides), found)
     stages[2] = _graph(stages[2], sides, shards, search, found, settings)
+    if found.rescored:
+        stages[3] = _rescored(stages[3], sides, found, settings)
     return CostPlan(lines, search, stages, _limits(sides, stages, search, found, settings, free_disk), found.gpu)
 
 
@@ -173,6 +179,15 @@ def _memory(stage: str, rows: float, dim: int, settings: PlanSettings) -> float:
         case "mine":
             return min(rows, shares.edges) * EDGE_BYTES + rows / 4 + min(rows / 2, MOST_SCORES) * SCORE_BYTES
     return 0.0
+
+
+def _rescored(stage: StageCost, sides: tuple[float, float], found: Calibrated, settings: PlanSettings) -> StageCost:
+    """With what the ranges of ids add, of which a small mine has only one: each file of candidates is written, marked
+    and spread, and the text of a target goes to every range that has a candidate for it."""
+    of_source, of_target = (max(1.0, -(-side // RANGE_ROWS)) for side in sides)
+    reached = of_source * (1 - (1 - 1 / of_source) ** (_CANDIDATES * settings.k))
+    texts = sides[1] * (found.line_bytes[1] + _TEXT_BYTES) * (reached - 1)
+    return stage._replace(shuffled=stage.shuffled + texts, objects=stage.objects + _OPENS_A_RANGE * (of_target - 1))
 
 
 def _graph(

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.datasets import ROWS_PER_SHARD
 from pipelines.embed.embed_settings import default_encoder
 from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
+from pipelines.mine.mine_settings import RESCORE, Rescoring
 
 
 class Prices(BaseModel):
@@ -54,6 +55,7 @@ class PlanSettings(BaseModel):
     search: Search = Field(default="auto", description=SEARCH)
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
     copies: int = Field(default=18, ge=1, description="most cells of a vector in a partitioned search")
+    rescore: Rescoring = Field(default="auto", description=RESCORE)
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
     workers: int = Field(default=2, ge=1, description="cores that work at the same time")

@@ -21,8 +21,10 @@ from pipelines.embed.embed_settings import EmbedSettings
 from pipelines.embed.vector_stage import embed
 from pipelines.graph.graph_settings import GraphSettings, Search
 from pipelines.graph.graph_stage import build_graph
-from pipelines.mine.mine_settings import MineSettings
+from pipelines.mine.job_defaults import PRECISION
+from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
+from pipelines.mine.rescored_graph import rescoring_of
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
 from pipelines.planning.gpu_rates import GpuRates, gpu_rates
 from pipelines.planning.index_rates import IndexRates, measure_index
@@ -84,6 +86,7 @@ class Calibrated(NamedTuple):
     line_bytes: tuple[float, float]  # of each side
     gpu: GpuRates | None = None
     index_rates: IndexRates | None = None  # where an approximate search is planned
+    rescored: bool = False  # whether a classifier scores the candidates of these mines
 
     def embed_row_seconds(self) -> float:
         """Of one core, for a sentence more."""
@@ -121,7 +124,14 @@ def calibrate_machine(
     kernels = measure_kernels(read, settings)
     source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
     rates = measure_index(read.units, settings.k) if settings.search == "approximate" else None
-    found = Calibrated(warm, whole, again, small, wide, large, kernels, read.dim, (source, target), index_rates=rates)
+    found = Calibrated(
+        *(warm, whole, again, small, wide, large),
+        kernels=kernels,
+        dim=read.dim,
+        line_bytes=(source, target),
+        index_rates=rates,
+        rescored=rescoring_of(settings.rescore, settings.encoder) is not None,
+    )
     sentences = 1 / max(found.embed_row_seconds(), 1e-9)
     gpu = gpu_rates(settings, [line for side in texts for line in side], read.units, sentences)
     return found._replace(gpu=gpu)
@@ -145,6 +155,7 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     folder.mkdir()
     stages = dict.fromkeys(STAGES, MeasuredRun(0.0, Traffic()))
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
+    again = rescoring_of(settings.rescore, encoder)
     sentences: list[Dataset] = []
     for name, (file, lang) in zip(_SIDES, sides, strict=True):
         asked = PrepareSettings(
@@ -169,6 +180,8 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
         source=corpora[0],
         target=corpora[1],
         out=f"{url}/pairs",
+        threshold=ThresholdSettings(precision=PRECISION, in_doubt="classifier"),
+        rescore=again,
         rows_per_shard=settings.rows_per_shard,
     )
     with _measured(stages, "mine"):

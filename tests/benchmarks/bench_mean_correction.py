@@ -18,7 +18,7 @@ from mining.margin import Margin
 from mining.metrics import best_point, label_curve
 from mining.neighbours import KnnGraph
 from mining.retrieval import BACKWARD, FORWARD, Edges, greedy_matching, scored_edges, united
-from tests.benchmarks.bench_partitioned import timed, vectors_of_pairs, whole_graph
+from tests.benchmarks.bench_partitioned import embedded_text, sides_of, timed, whole_graph
 from tests.pipelines.graph.vector_datasets import write_side
 
 ROWS = int(os.environ.get("ROWS", "80000"))
@@ -36,10 +36,9 @@ class Means(NamedTuple):
 
 
 def main() -> None:
-    english, others, real = vectors_of_pairs(ROWS * 3 // 2)
-    print(f"## means corrected by regression: {ROWS:,} rows a side, {real:,} real pairs; F1, mean of {DRAWS} draws")
+    print(f"## means corrected by regression: {ROWS:,} rows a side; F1, mean of {DRAWS} draws")
     print("copies | margin | exact | exact, same lines | partitioned | lines | a shift | true means", flush=True)
-    sides = english[:ROWS], others[ROWS // 2 :][:ROWS]
+    sides, _ = sides_of(embedded_text(), ROWS)
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as name:
         folder = Path(name)
         urls = [write_side(folder / side, rows, 2) for side, rows in zip(("en", "xx"), sides, strict=True)]

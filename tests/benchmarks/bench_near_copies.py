@@ -16,7 +16,7 @@ from mining.partitioned import key_graph
 from mining.row_cells import COPIES, cells_of_sides
 from mining.threads import Threads, thread_pool
 from mining.vectors import Vectors, from_array
-from tests.benchmarks.bench_partitioned import K, vectors_of_pairs
+from tests.benchmarks.bench_partitioned import K, embedded_text
 from tests.benchmarks.real_pairs import DATA
 
 ROWS = int(os.environ.get("ROWS", "60000"))
@@ -27,7 +27,7 @@ def main() -> None:
     if not DATA.exists():
         print(f"## near copies: skipped, {DATA} is not here")
         return
-    sides = vectors_of_pairs(ROWS)[:2]
+    sides = [rows[:ROWS] for rows in embedded_text().paired]
     print(f"## near copies: {ROWS:,} rows a side, k {K}, one thread")
     print("copies of each sentence | their distance | comparisons | CPU s | comparisons a CPU s")
     with thread_pool(1) as pool:

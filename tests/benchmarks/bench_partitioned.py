@@ -2,9 +2,11 @@
 
 `ROWS=100000,200000 python -m tests.benchmarks partitioned`; needs ../shared/data/train, takes `MORE_TEXT` (see
 `real_pairs`). English against all other languages, half of each side with a counterpart, embedded by the default
-encoder; where there is no more text, vectors of real pairs moved by a random vector, the same for both of a pair, and a
-little each. The exact graph is made of all rows up to `EXACT=` (200,000), beyond of so many source rows that it takes a
-minute, and its time multiplied. `FAISS=250000` also searches with IVF-Flat and HNSW at that size.
+encoder; every size has an even draw of the same text. Where there is no more of it, vectors moved by a random vector,
+the same for both of a pair, and a little each. The exact graph is made of all rows up to `EXACT=` (200,000), beyond of
+so many source rows that it takes a minute, and its time multiplied. `COPIES=20` is the same for all sizes in place of
+what each chooses. `FAISS=250000` also searches with IVF-Flat and HNSW
+at that size.
 """
 
 from __future__ import annotations
@@ -30,13 +32,12 @@ from mining.vectors import from_array
 from pipelines.datasets.manifest import Dataset
 from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
-from tests.benchmarks.real_pairs import DATA, Pair, english_pairs
+from tests.benchmarks.real_pairs import DATA, Pair, mining_text
 from tests.pipelines.graph.vector_datasets import write_side
 
 K = 4
 PART = 2e10  # comparisons of a part of an exact graph
 QUERIES = 10_000
-BLOCK = 65_536
 MOVED, APART = 0.7, 0.2  # lengths of the random vectors
 
 
@@ -46,22 +47,23 @@ def main() -> None:
         return
     sizes = [int(size) for size in os.environ.get("ROWS", "50000,100000,200000").split(",")]
     most_exact, with_faiss = int(os.environ.get("EXACT", "200000")), int(os.environ.get("FAISS", "0"))
-    english, others, real = vectors_of_pairs(max(sizes) * 3 // 2)
-    dim = english.shape[1]
-    print(f"## partitioned search, dim {dim}, k {K}, {real:,} real pairs, {core_count()} cores")
+    copies = int(os.environ.get("COPIES", "0")) or None
+    text = embedded_text()
+    real = f"{len(text.paired[0]):,} pairs, {len(text.english):,} English and {len(text.others):,} other sentences"
+    print(f"## partitioned search, dim {text.english.shape[1]}, k {K}, {real}, {core_count()} cores")
     print(
-        "rows a side | exact s | partitioned s | ratio | exact CPU s | CPU s | ratio | copies | recall@1 | recall@4 | "
-        "mean error | gold of exact's | F1 exact | F1 partitioned"
+        "rows a side | moved | exact s | partitioned s | ratio | exact CPU s | CPU s | ratio | copies | recall@1 | "
+        "recall@4 | mean error | gold of exact's | F1 exact | F1 partitioned"
     )
     seconds = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as name:
         for size in sizes:
             folder = Path(name) / str(size)
-            sides = english[:size], others[size // 2 :][:size]
+            sides, moved = sides_of(text, size)
             urls = [write_side(folder / side, rows, 4) for side, rows in zip(("en", "xx"), sides, strict=True)]
             exact = timed(urls, folder, "exact") if size <= most_exact else part_of_exact(sides, folder)
-            found = timed(urls, folder, "partitioned")
-            seconds.append(report(size, exact, found))
+            found = timed(urls, folder, "partitioned", copies)
+            seconds.append(report(size, moved, exact, found))
             if size == with_faiss:
                 search_with_faiss(*sides, folder)
     if len(sizes) > 1:
@@ -69,28 +71,49 @@ def main() -> None:
         print(f"log-log slope of CPU time {slope:.2f}")
 
 
-def vectors_of_pairs(count: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Unit vectors of both sides of so many pairs, and how many of these are real."""
-    texts = english_pairs(count)
-    encoder, real = Encoder.load(), len(texts)
-    sides = [np.empty((count, encoder.dim), np.float32) for _ in range(2)]
-    sides[0][:real] = encoder.encode([pair.english for pair in texts], "en", normalize=True)
-    sides[1][:real] = encode(encoder, texts)
-    draw = np.random.default_rng(0)
-    for first in range(real, count, BLOCK):
-        move_pairs(sides, real, slice(first, min(first + BLOCK, count)), draw)
-    return sides[0], sides[1], real
+class EmbeddedText(NamedTuple):
+    """Unit vectors of real text: those of pairs, and those without a counterpart."""
+
+    paired: tuple[np.ndarray, np.ndarray]
+    english: np.ndarray
+    others: np.ndarray
 
 
-def move_pairs(sides: list[np.ndarray], real: int, rows: slice, draw: np.random.Generator) -> None:
-    """Fill these rows of both sides with vectors near those of real pairs."""
-    size, dim = rows.stop - rows.start, sides[0].shape[1]
-    of = draw.integers(0, real, size)
-    both = draw.standard_normal((size, dim), np.float32) * np.float32(MOVED / dim**0.5)
-    for side in sides:
-        own = draw.standard_normal((size, dim), np.float32) * np.float32(APART / dim**0.5)
-        moved = side[of] + both + own
-        side[rows] = moved / np.linalg.norm(moved, axis=1, keepdims=True)
+def embedded_text() -> EmbeddedText:
+    encoder, text = Encoder.load(), mining_text()
+    english = encoder.encode([pair.english for pair in text.pairs], "en", normalize=True)
+    alone = encoder.encode(text.english, "en", normalize=True)
+    return EmbeddedText((english, encode(encoder, text.pairs)), alone, encode(encoder, text.others))
+
+
+def sides_of(text: EmbeddedText, size: int) -> tuple[tuple[np.ndarray, np.ndarray], str]:
+    """Half of the rows of each side have a counterpart, the source's last and the target's first; what is moved."""
+    half, draw = size // 2, np.random.default_rng(size)
+    gold = [rows[: size - half] for rows in text.paired]
+    missing = size - half - len(gold[0])
+    of, both = draw.integers(0, len(gold[0]), missing), moves(missing, text.english.shape[1], MOVED, draw)
+    source, target = (np.concatenate([rows, moved(rows[of], both, draw)]) for rows in gold)
+    alone = np.concatenate([text.paired[0][size - half :], text.english])[:half], text.others[:half]
+    english, others = (more_rows(rows, half, draw) for rows in alone)
+    told = f"{missing:,}, {half - len(alone[0]):,}, {half - len(alone[1]):,}"
+    return (np.concatenate([english, source]), np.concatenate([target, others])), told
+
+
+def more_rows(rows: np.ndarray, count: int, draw: np.random.Generator) -> np.ndarray:
+    """These and, up to so many, rows near them."""
+    missing = count - len(rows)
+    both = moves(missing, rows.shape[1], MOVED, draw)
+    return np.concatenate([rows, moved(rows[draw.integers(0, len(rows), missing)], both, draw)])
+
+
+def moved(rows: np.ndarray, both: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    found = rows + both + moves(*rows.shape, APART, draw)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def moves(rows: int, dim: int, length: float, draw: np.random.Generator) -> np.ndarray:
+    """Random vectors of this length."""
+    return draw.standard_normal((rows, dim), np.float32) * np.float32(length / dim**0.5)
 
 
 def encode(encoder: Encoder, pairs: list[Pair]) -> np.ndarray:
@@ -127,7 +150,7 @@ def part_of_exact(sides: tuple[np.ndarray, np.ndarray], folder: Path) -> Made:
     return Made(every * made.seconds, every * made.cpu, made.graph, every)
 
 
-def report(size: int, exact: Made, found: Made) -> float:
+def report(size: int, moved: str, exact: Made, found: Made) -> float:
     measures = found.graph.manifest.measures
     recalls = [np.mean([measures[f"{side}_{name}"] for side in ("forward", "backward")]) for name in MEASURES]
     ours = whole_graph(found.graph)
@@ -141,7 +164,7 @@ def report(size: int, exact: Made, found: Made) -> float:
     cpu = [f"{exact.cpu:.0f}", f"{found.cpu:.0f}", f"{exact.cpu / found.cpu:.1f}"]
     figures = [*cpu, f"{measures['copies']:.0f}", *(f"{recall:.2%}" for recall in recalls)]
     times = [f"{exact.seconds:.1f}{scaled}", f"{found.seconds:.1f}", f"{exact.seconds / found.seconds:.1f}"]
-    print(" | ".join([f"{size:,}", *times, *figures, f"{gold:.2%}", *f1]), flush=True)
+    print(" | ".join([f"{size:,}", moved, *times, *figures, f"{gold:.2%}", *f1]), flush=True)
     return found.cpu
 
 

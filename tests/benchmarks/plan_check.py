@@ -91,7 +91,7 @@ _search_key = partition.search_key
 def _counted_search(given: list[partition.KeySide], *others: Any) -> partition.Found:
     found = _search_key(given, *others)
     for parts, vectors, cells in given:
-        arrays = *(rows for _, rows in parts), vectors.ids, vectors.stored, vectors.inverse_norms, cells
+        arrays = *(rows for _, rows in parts), vectors.ids, vectors.stored, vectors.inverse_norms, *cells
         Spool.spooled += sum(array.nbytes for array in arrays)
     Spool.spooled += sum(part.rows.nbytes + sum(a.nbytes for a in part.found) for _, part in found.parts)
     return found

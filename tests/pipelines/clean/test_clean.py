@@ -178,14 +178,17 @@ def test_words_met_before_are_not_encoded_again(scoring_encoder: Path, monkeypat
     encoded: list[str] = []
     encode = encoder.encode
     monkeypatch.setattr(encoder, "encode", lambda texts, lang=None: encoded.extend(texts) or encode(texts, lang))
-    words = WordEncoder(encoder, lambda vectors: vectors[:, :5], most=6)
+    words = WordEncoder(encoder, lambda vectors: vectors[:, :5], most=3)
     first = read_texts(["ab cd", "cd ef"], "de", words).words
     again = read_texts(["ef gh cd"], "de", words).words
     assert sorted(encoded) == ["ab", "cd", "ef", "gh"]
     np.testing.assert_array_equal(again.vectors[[0, 2]], first.vectors[[2, 1]])
-    read_texts(["ij kl mn"], "de", words)  # more than it remembers: it starts anew
-    read_texts(["cd"], "de", words)
-    assert encoded.count("cd") == 2
+    later = read_texts(["ij cd kl mn"], "de", words).words  # more than three are known: these are the older ones now
+    assert sorted(encoded) == ["ab", "cd", "ef", "gh", "ij", "kl", "mn"]
+    np.testing.assert_array_equal(later.vectors[1], first.vectors[1])
+    read_texts(["op cd"], "de", words)  # what was not met since is forgotten
+    read_texts(["ab cd"], "de", words)
+    assert [encoded.count(word) for word in ("ab", "cd")] == [2, 1]
     assert read_texts(["..."], "de", words).words.vectors.shape == (0, 5)
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
+from pipelines.datasets.manifest import open_dataset
 from pipelines.planning import bill, sample_runs
 from pipelines.planning import gpu_rates as rates
 from pipelines.planning.bill import planned_side, size
@@ -318,6 +319,36 @@ def test_small_mines_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert made.plan.stages[3].written > 0
     side = planned_side(str(text), 50, 0)
     assert (side.lang, side.lines) == ("en", pytest.approx(500, rel=0.1))
+
+
+def test_a_classifier_that_is_missing_is_refused_at_once(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "encoder")
+    asked = PlanSettings(encoder=str(tmp_path / "encoder"), sample=600, rescore="on")
+    with pytest.raises(InputError, match=r"--rescore on: .* has no pair classifier"):
+        bill.make_bill("600", "600", asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rescore", "scored_again"), [("auto", True), ("off", False)])
+def test_small_mines_score_again_as_a_mine_would(rescore: str, scored_again: bool, tmp_path: Path) -> None:
+    files = [tmp_path / "en.txt", tmp_path / "de.txt"]
+    for file in files:
+        file.write_text("".join(f"House number {n} stands near the old river.\n" for n in range(300)))
+    asked = PlanSettings.model_validate({"rescore": rescore})
+    sample_runs.run_stages(tmp_path / "mine", asked, [sample_runs.PlainText(file, None) for file in files])
+    request = open_dataset(str(tmp_path / "mine" / "pairs"), "pairs").manifest.request
+    assert (request.configuration["rescore"] is not None) == scored_again
+
+
+@pytest.mark.parametrize(("lines", "ranges"), [(30_000, 1), (10_000_000, 275)])
+def test_ranges_of_candidates_that_small_mines_have_one_of(lines: int, ranges: int) -> None:
+    asked = PlanSettings(encoder="e", k=4)
+    plain, rescored = (
+        predict((lines, lines), FOUND._replace(rescored=given), asked, 1e15).stages[3] for given in (False, True)
+    )
+    assert rescored.objects - plain.objects == 3 * (ranges - 1)
+    times = (rescored.shuffled - plain.shuffled) / (0.9 * lines) / (60 + 16)
+    assert times == pytest.approx(0 if ranges == 1 else 1.6 * 4 - 1, abs=0.1), "nearly every candidate in another range"
 
 
 def test_sizes() -> None:
