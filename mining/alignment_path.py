@@ -19,6 +19,7 @@ SAMPLE = 1000  # sentences of a document, by which all are judged
 _DELETION_QUANTILE = 0.2
 _MATCH, _SOURCE, _TARGET = 1, 2, 3  # steps: one sentence of both sides, or of one
 _NEVER = -1e30
+_BLOCK = 1 << 14  # sentences
 
 
 def coarse_path(source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -34,6 +35,21 @@ def coarse_path(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def unit_sums(vectors: np.ndarray, size: int) -> np.ndarray:
+    """Unit vectors of each `size` neighbours added up, less their mean, which all share; of one its own.
+
+    Few are in memory at a time: `vectors` (sentences, dim), of any length, may be mapped.
+    """
+    if size == 1:
+        return unit_rows(np.asarray(vectors, np.float32))
+    sums, block = [], max(_BLOCK // size, 1) * size
+    for first in range(0, len(vectors), block):
+        rows = unit_rows(np.asarray(vectors[first : first + block], np.float32))
+        sums.append(np.add.reduceat(rows, np.arange(0, len(rows), size)))
+    units = np.concatenate(sums)
+    return unit_rows(units - units.mean(0))
 
 
 def _halve(vectors: np.ndarray) -> np.ndarray:

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mining.alignment import BEADS, Alignment, Document, align_sentences, deletions
-from mining.alignment_path import coarse_path, unit_rows
+from mining.alignment_path import coarse_path, unit_sums
 
 WINDOW = 1 << 16  # sentences of both sides together that are aligned at once
 _UNIT = 64  # sentences whose sum is a step of the coarse path
 _OVERLAP = 32 * _UNIT  # sentences of both sides before and behind a window: inside, the path is surer than the coarse
-_BLOCK = 1 << 14
 
 
 class LongDocument(NamedTuple):
@@ -54,21 +53,11 @@ def align_long(
 def _windows(source: LongDocument, target: LongDocument, window: int) -> np.ndarray:
     """(windows, 3, 2) positions on the coarse path: where each follows the one before, where it begins and ends."""
     sizes = np.array([source.sentences, target.sentences])
-    path = np.minimum(coarse_path(_units(source.vectors), _units(target.vectors)) * _UNIT, sizes)
+    path = np.minimum(coarse_path(unit_sums(source.vectors, _UNIT), unit_sums(target.vectors, _UNIT)) * _UNIT, sizes)
     cuts = np.arange(0, sizes.sum(), window)
     wanted = np.stack([cuts, cuts - _OVERLAP, cuts + window + _OVERLAP], 1)
     # Along the path and not to all sides of it: of a passage that one document lacks, the other has nothing beside.
     return path[np.minimum(np.searchsorted(path.sum(1), wanted), len(path) - 1)]
-
-
-def _units(vectors: np.ndarray) -> np.ndarray:
-    """Sums of neighbouring sentences, less their mean, which all share."""
-    sums = []
-    for first in range(0, len(vectors), _BLOCK):
-        block = unit_rows(np.asarray(vectors[first : first + _BLOCK], np.float32))
-        sums.append(np.add.reduceat(block, np.arange(0, len(block), _UNIT)))
-    units = np.concatenate(sums)
-    return unit_rows(units - units.mean(0))
 
 
 def _joined(left: Alignment, right: Alignment, cut: np.ndarray) -> list[Alignment]:

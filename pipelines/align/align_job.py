@@ -14,6 +14,7 @@ from encoder.inference import Encoder
 from mining.alignment import Alignment, Document, document_of
 from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import CorpusWords, of_document, project_words
+from mining.document_order import order_agreement
 from mining.document_pairs import Collection, match_documents, pair_confidence
 from mining.threads import core_count
 from pipelines.align.align_settings import AlignSettings
@@ -143,7 +144,8 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
         documents = [side.document(place) for side, place in zip(sides, couple, strict=True)]
         alignment = align_long(*documents, beads=settings.beads, threads=threads if len(couples) == 1 else 1)
         lengths = [side.lengths(place) for side, place in zip(sides, couple, strict=True)]
-        return DocumentPair(*texts, pair_confidence(alignment, lengths[0], lengths[1]), alignment)
+        order = order_agreement(documents[0].vectors, documents[1].vectors)
+        return DocumentPair(*texts, pair_confidence(alignment, lengths[0], lengths[1], order), alignment)
 
     # The kernels release the interpreter, and products are small: the matrix library's own threads only get in the way.
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:

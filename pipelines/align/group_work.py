@@ -12,6 +12,7 @@ from encoder.inference import Encoder
 from mining.alignment import Alignment, Document, document_of
 from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import WordProjection, word_vectors
+from mining.document_order import order_agreement
 from mining.document_pairs import bimax, document_part, pair_confidence
 from mining.files import atomic_writer
 from mining.paths import exists, open_url
@@ -70,7 +71,8 @@ class PairAligner:
         """The alignment, and how likely the two are translations."""
         sides = [self._document(whole, lang) for whole, lang in zip((source, target), self._languages, strict=True)]
         alignment = align_long(sides[0], sides[1], beads=self._beads)
-        return alignment, pair_confidence(alignment, letters(source.texts), letters(target.texts))
+        order = order_agreement(source.vectors, target.vectors)
+        return alignment, pair_confidence(alignment, letters(source.texts), letters(target.texts), order)
 
     def _document(self, whole: WholeDocument, lang: str) -> LongDocument:
         def part(start: int, stop: int) -> Document:

@@ -92,7 +92,7 @@ def test_documents_of_one_sentence_are_judged_by_their_likeness(cosine: float, l
     vectors[0, 0], vectors[1, :2] = 1, (cosine, (1 - cosine**2) ** 0.5)
     length = np.full(1, 40.0)
     found = align_sentences(*(Document(row[None], length) for row in vectors))
-    assert (pair_confidence(found, length, length) > 0.5) is likely
+    assert (pair_confidence(found, length, length, order=1.0) > 0.5) is likely
 
 
 def test_vectors_that_are_no_numbers_are_refused() -> None:
@@ -230,7 +230,7 @@ def test_confidence_is_low_between_strangers() -> None:
     counterparts, strangers = align_sentences(source, target), align_sentences(source, stranger)
     assert counterparts.confidence.mean() > 0.9
     assert strangers.confidence.mean() < 0.5
-    assert pair_confidence(strangers, source.lengths, stranger.lengths) < 0.05
+    assert pair_confidence(strangers, source.lengths, stranger.lengths, order=1.0) < 0.05
 
 
 def test_band_holds_the_path_and_grows_linearly() -> None:

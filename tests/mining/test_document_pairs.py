@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mining import document_pairs
-from mining.alignment import align_sentences
+from mining.alignment import Document, align_sentences
+from mining.document_order import order_agreement
 from mining.document_pairs import (
     Collection,
     assign,
@@ -89,12 +90,27 @@ def test_confidence_tells_translations_from_strangers_and_keeps_to_the_shorter()
     stranger = make_pair([(1, 1)] * 40, seed=5)[1]
     half = type(target)(target.vectors[:20], target.lengths[:20])
     scores = [
-        pair_confidence(align_sentences(source, other), source.lengths, other.lengths)
+        pair_confidence(
+            align_sentences(source, other),
+            source.lengths,
+            other.lengths,
+            order_agreement(source.vectors, other.vectors),
+        )
         for other in (target, half, stranger)
     ]
     assert scores[0] > 0.95
     assert scores[1] > 0.9
     assert scores[2] < 0.1
+
+
+@pytest.mark.parametrize("sentences", [4, 5, 7, 10, 20])
+def test_documents_in_another_order_are_no_translations(sentences: int) -> None:
+    """Some of their beads join four sentences, which are all there."""
+    for seed in range(6):
+        source, target, _ = make_pair([(1, 1)] * sentences, seed=seed)
+        other = Document(target.vectors[::-1], target.lengths[::-1])
+        order = order_agreement(source.vectors, other.vectors)
+        assert pair_confidence(align_sentences(source, other), source.lengths, other.lengths, order) < 0.1
 
 
 def test_bimax_of_long_documents_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
