@@ -1,8 +1,8 @@
 """A codebook: directions that cut the space of both sides into small cells, and the cells nearest to each vector.
 
-One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes where
-the CPU multiplies bytes fast: integers add up to the same sum in any order, so that the cells of a vector do not depend
-on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by a codebook of their own: a
+One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes, also
+where the CPU does not multiply bytes fast: integers add up to the same sum in any order, so that the cells of a vector
+do not depend on the CPU, on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by a codebook of their own: a
 vector is compared with those of its nearest groups, so that neither training nor assignment grows with the square of
 the corpus.
 """
@@ -29,7 +29,7 @@ _BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
-_GROUPS = 8  # whose centroids a vector is compared with
+_GROUPS, _MORE_GROUPS = 8, 16  # whose centroids a vector is compared with, for the nearest cell and for several
 _STRIDE = 256  # products that are tested at once
 _GROUPED_ROWS = 1 << 15  # vectors that are sorted by group at a time
 
@@ -95,7 +95,7 @@ class Codebook:
     def _nearest_of_groups(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
         groups = self._grouped(pool)
         best = NearCells(np.full((len(rows), count), -1, np.int32), np.empty((len(rows), count), np.float32))
-        near = groups.book.nearest(rows, _GROUPS, pool)
+        near = groups.book.nearest(rows, _GROUPS if count == 1 else _MORE_GROUPS, pool)
 
         def work(thread: int, start: int, stop: int) -> None:
             for first in range(start, stop, _GROUPED_ROWS):
@@ -131,9 +131,11 @@ class Codebook:
     @cached_property
     def _codes(self) -> torch.Tensor:
         """The centroids as numbers that are multiplied: int8 of one scale for all, as their products are compared."""
-        if not self._bytes:
-            return torch.from_numpy(self.centroids)
-        return torch.from_numpy(np.rint(self.centroids / self._step).astype(np.int8))
+        return self._multiplied(np.rint(self.centroids / self._step).astype(np.int8))
+
+    def _multiplied(self, codes: np.ndarray) -> torch.Tensor:
+        """As bytes, or as floats, which hold the sums of such products just as exactly."""
+        return torch.from_numpy(codes if self._bytes else codes.astype(np.float32))
 
     @cached_property
     def _step(self) -> np.float32:
@@ -148,18 +150,18 @@ class Codebook:
 
         These scales are (rows, 1) float32.
         """
-        if not self._bytes:
-            return torch.from_numpy(rows), np.ones((len(rows), 1), np.float32)
         codes, scales, unused = np.empty(rows.shape, np.int8), *np.empty((2, len(rows)), np.float32)
         round_rows(rows, np.ones(len(rows)), codes, scales, unused)
-        return torch.from_numpy(codes), (scales * self._step)[:, None]
+        return self._multiplied(codes), (scales * self._step)[:, None]
 
 
-def compared(cells: int) -> float:
-    """Centroids that a vector is compared with to find the nearest of so many: those of groups, and their groups."""
+def compared(cells: int, *, several: bool = False) -> float:
+    """Centroids that a vector is compared with to find the nearest of so many, or several: those of groups, and their
+    groups."""
     if cells <= ALL_CELLS:
         return cells
-    return compared(_GROUP_COPIES * cells // _GROUP_CELLS) + _GROUPS * _GROUP_CELLS
+    groups = _MORE_GROUPS if several else _GROUPS
+    return compared(_GROUP_COPIES * cells // _GROUP_CELLS, several=True) + groups * _GROUP_CELLS
 
 
 def cell_count(source_rows: int, target_rows: int, rows_a_cell: int = ROWS_A_CELL) -> int:

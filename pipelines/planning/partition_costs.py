@@ -118,10 +118,12 @@ def partition_cost(
 def _seconds(size: _Sizes, kernels: Kernels) -> float:
     mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
     inside = mean * kernels.density(size.cells) / kernels.cells
-    centroids = compared(size.cells) * (1.0 if size.cells <= ALL_CELLS else _GROUPED)
+    nearest, several = (
+        compared(size.cells, several=given) * (1.0 if size.cells <= ALL_CELLS else _GROUPED) for given in (False, True)
+    )
     checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too
-    assigned = (size.rows + checked) * kernels.assigned.seconds(centroids)
-    trained = ITERATIONS * size.trained * kernels.nearest.seconds(centroids)
+    assigned = (size.rows + checked) * kernels.assigned.seconds(several)
+    trained = ITERATIONS * size.trained * kernels.nearest.seconds(nearest)
     passes = _passes(size) * _vector_bytes(size) * kernels.read
     return (
         inside
