@@ -2,9 +2,9 @@
 
 One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes, also
 where the CPU does not multiply bytes fast: integers add up to the same sum in any order, so that the cells of a vector
-do not depend on the CPU, on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by a codebook of their own: a
-vector is compared with those of its nearest groups, so that neither training nor assignment grows with the square of
-the corpus.
+do not depend on the CPU, on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by
+a codebook of their own: a vector is compared with those of its nearest groups, so that neither training nor assignment
+grows with the square of the corpus.
 """
 
 from __future__ import annotations
