@@ -18,7 +18,7 @@ from mining.files import atomic_group
 from mining.paths import exists, open_url
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.prior import Components
-from mining.scoring.trees import Trees, parse_trees, predict
+from mining.scoring.trees import Trees, mean_of, parse_trees, predict
 from mining.threads import thread_pool
 
 if TYPE_CHECKING:  # takes most of a second to import, and is needed for training and explanations alone
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # takes most of a second to import, and is needed for trainin
 
 ABOUT, PROJECTION, COMPONENTS = "classifier.json", "projection.npy", "components.npy"
 FOLDER = "classifier"  # beside the encoder that it was trained with
-_VERSION = 3
+_VERSION = 4
 _RANKING = 4.0  # weight of the ratio margin beside the trees' score of candidates, chosen on europarl-dev
 
 
@@ -57,20 +57,20 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class TreeHead:
-    """The trees of one use as LightGBM writes them, and the scaling of their scores."""
+    """The models of one use as LightGBM writes them, whose scores are averaged, and the scaling of the mean."""
 
-    model: str
+    models: tuple[str, ...]
     scaling: Scaling
 
     @cached_property
     def trees(self) -> Trees:
-        return parse_trees(self.model)
+        return mean_of([parse_trees(model) for model in self.models])
 
     @cached_property
-    def booster(self) -> lightgbm.Booster:
+    def boosters(self) -> list[lightgbm.Booster]:
         import lightgbm
 
-        return lightgbm.Booster(model_str=self.model)
+        return [lightgbm.Booster(model_str=model) for model in self.models]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ class PairClassifier:
     def explain(self, features: NDArray[np.float32], use: Use, most: int = 8) -> list[list[Contribution]]:
         """For each pair the features that move its log odds most (Shapley values of the trees), largest first."""
         head = self.heads[use]
-        shares = np.asarray(head.booster.predict(features, pred_contrib=True))[:, :-1] * head.scaling.slope
+        every = [np.asarray(booster.predict(features, pred_contrib=True)) for booster in head.boosters]
+        shares = np.mean(every, axis=0)[:, :-1] * head.scaling.slope
         explained = []
         for row, values in zip(shares, features, strict=True):
             chosen = np.argsort(-np.abs(row), kind="stable")[:most]
@@ -108,19 +109,24 @@ class PairClassifier:
 
     def importance(self, use: Use) -> dict[str, float]:
         """Share of the trees' gain of each feature, largest first."""
-        gain = self.heads[use].booster.feature_importance("gain")
+        gain = np.sum([booster.feature_importance("gain") for booster in self.heads[use].boosters], axis=0)
         order = np.argsort(-gain)
         return {NAMES[at]: float(gain[at] / gain.sum()) for at in order if gain[at] > 0}
 
     def save(self, folder: str) -> None:
         """A folder of text, JSON and one array: nothing that runs code when it is read."""
-        contents = {_trees(use): head.model.encode() for use, head in self.heads.items()}
+        contents = {
+            _trees(use, number): model.encode()
+            for use, head in self.heads.items()
+            for number, model in enumerate(head.models, 1)
+        }
         contents[PROJECTION] = _array_content(self.projection.astype(np.float16))
         contents[COMPONENTS] = _array_content(self.components.densities.astype(np.float32))
         about = {
             "version": _VERSION,
             "encoder": self.encoder,
             "least_mean": self.least_mean,
+            "models": {use: len(head.models) for use, head in self.heads.items()},
             "scaling": {use: list(head.scaling) for use, head in self.heads.items()},
             "features": list(NAMES),
             "files": {name: _digest(content) for name, content in contents.items()},
@@ -152,8 +158,8 @@ def raw_scores(
     return raw + _RANKING * np.nan_to_num(features[:, RATIO] - 1.0) if use == Use.mining else raw
 
 
-def _trees(use: str) -> str:
-    return f"trees-{use}.txt"
+def _trees(use: str, number: int) -> str:
+    return f"trees-{use}-{number}.txt"
 
 
 def is_classifier(folder: str) -> bool:
@@ -176,7 +182,10 @@ def load_classifier(folder: str) -> PairClassifier:
             np.load(io.BytesIO(contents[name]), allow_pickle=False) for name in (PROJECTION, COMPONENTS)
         )
         heads = {
-            Use(use): TreeHead(contents[_trees(use)].decode(), Scaling(*numbers))
+            Use(use): TreeHead(
+                tuple(contents[_trees(use, number)].decode() for number in range(1, about["models"][use] + 1)),
+                Scaling(*numbers),
+            )
             for use, numbers in about["scaling"].items()
         }
         if any(head.trees.features.max() >= len(NAMES) for head in heads.values()):

@@ -12,7 +12,7 @@ from mining.retrieval import greedy_matching
 from mining.scoring.classifier import Scaling, TreeHead, Use, raw_scores
 from mining.scoring.features import NAMES
 from mining.scoring.prior import Components
-from mining.scoring.trees import parse_trees
+from mining.scoring.trees import mean_of, parse_trees
 
 Floats = NDArray[np.float64]
 
@@ -87,19 +87,28 @@ class Fitted(NamedTuple):
     components: Components
 
 
-def fit_head(tasks: Sequence[TaskExamples], use: Use, rounds: int, seed: int = 0, threads: int | None = None) -> Fitted:
-    """Trees of the tasks of one use, calibrated on what trees of the other folds say of each."""
+def fit_head(
+    tasks: Sequence[TaskExamples], use: Use, rounds: int, seed: int = 0, threads: int | None = None, models: int = 1
+) -> Fitted:
+    """Trees of the tasks of one use, calibrated on what trees of the other folds say of each.
+
+    Several models, each of its own draw of examples and features, are averaged.
+    """
     chosen = [task for task in tasks if task.use == use]
     scores = [np.empty(len(task.labels)) for task in chosen]
     folds = _folds(chosen, np.random.default_rng(seed))
+
+    def fitted(some: Sequence[TaskExamples]) -> tuple[str, ...]:
+        return tuple(fit_trees(some, rounds, seed + number, threads) for number in range(models))
+
     for fold in range(_FOLDS):
         others = [task.take(numbers != fold) for task, numbers in zip(chosen, folds, strict=True)]
-        trees = parse_trees(fit_trees([task for task in others if len(task.labels)], rounds, seed, threads))
+        trees = mean_of([*map(parse_trees, fitted([task for task in others if len(task.labels)]))])
         for task, numbers, found in zip(chosen, folds, scores, strict=True):
             found[numbers == fold] = raw_scores(trees, task.features[numbers == fold], use, threads)
     scaling = fit_scaling(chosen, scores)
     judged = [(scaling.log_ratios(raw), task.components) for task, raw in zip(chosen, scores, strict=True)]
-    return Fitted(TreeHead(fit_trees(chosen, rounds, seed, threads), scaling), Components.of(judged))
+    return Fitted(TreeHead(fitted(chosen), scaling), Components.of(judged))
 
 
 def _folds(tasks: Sequence[TaskExamples], rng: np.random.Generator) -> list[NDArray[np.int64]]:

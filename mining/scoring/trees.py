@@ -5,6 +5,7 @@ Rows go down a tree side by side, so that the processor gathers for many of them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba as nb
@@ -34,11 +35,26 @@ def parse_trees(model: str) -> Trees:
     blocks = model.partition("\nend of trees")[0].split("\nTree=")[1:]
     if not blocks:
         raise ValueError("no trees in it")
-    parsed = [_parse_tree(dict(line.split("=", 1) for line in block.split("\n")[1:] if line)) for block in blocks]
-    roots = np.cumsum([0, *(len(tree.features) for tree in parsed)])[:-1].astype(np.int32)
-    placed = [tree._replace(children=tree.children + root) for tree, root in zip(parsed, roots, strict=True)]
-    _, *parts = zip(*placed, strict=True)
-    return Trees(roots, *map(np.concatenate, parts))
+    return _joined(
+        [_parse_tree(dict(line.split("=", 1) for line in block.split("\n")[1:] if line)) for block in blocks]
+    )
+
+
+def mean_of(models: Sequence[Trees]) -> Trees:
+    """Trees whose score is the mean of the scores of some models; ValueError where there are none."""
+    if not models:
+        raise ValueError("no models in it")
+    return _joined([model._replace(values=model.values / len(models)) for model in models])
+
+
+def _joined(parts: Sequence[Trees]) -> Trees:
+    """The trees of all parts, one after the other."""
+    firsts = np.cumsum([0, *(len(part.features) for part in parts)])[:-1].astype(np.int32)
+    placed = [
+        part._replace(roots=part.roots + first, children=part.children + first)
+        for part, first in zip(parts, firsts, strict=True)
+    ]
+    return Trees(*map(np.concatenate, zip(*placed, strict=True)))
 
 
 def _parse_tree(fields: dict[str, str]) -> Trees:

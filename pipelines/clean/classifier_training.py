@@ -40,10 +40,11 @@ class TaskSettings(Settings):
     pairs: int = Field(12000, ge=FEWEST_PAIRS, description="Sentence pairs of each mining task, at most.")
     cleaning_pairs: int = Field(4000, ge=FEWEST_PAIRS, description="Sentence pairs of each cleaning task, at most.")
     lexicon_pairs: int = Field(15000, ge=0, description="Further pairs of two languages, for their lexicon.")
-    word_dim: int = Field(96, ge=8, description="Dimensions in which words are compared.")
+    word_dim: int = Field(128, ge=8, description="Dimensions in which words are compared.")
     word_dropout: float = Field(0.15, ge=0, lt=1, description="Share of words that sentence vectors do not see.")
     k: int = Field(4, ge=1, description="Neighbours that a margin is measured against.")
-    trees: int = Field(300, ge=1, description="Trees of each classifier.")
+    trees: int = Field(300, ge=1, description="Trees of each model.")
+    mining_models: int = Field(3, ge=1, description="Models whose mean scores mined candidates; cleaning has one.")
     random_seed: int = Field(0, description="For everything that is drawn.")
 
 
@@ -79,7 +80,8 @@ def train_classifier(
         for given in settings.gold:
             tasks.append(maker.gold_examples(given))
             report(f"{given.pair}: {tasks[-1].labels.size:,} of {given.gold} ({tasks[-1].labels.sum():,} right)")
-    fitted = {use: fit_head(tasks, use, settings.trees, settings.random_seed) for use in Use}
+    models = {Use.mining: settings.mining_models, Use.cleaning: 1}
+    fitted = {use: fit_head(tasks, use, settings.trees, settings.random_seed, models=models[use]) for use in Use}
     heads = {use: found.head for use, found in fitted.items()}
     about = {
         "languages": [sample.name for sample in samples],

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mining.errors import InputError
-from mining.scoring.classifier import ABOUT, PairClassifier, Use, is_classifier, load_classifier
+from mining.scoring.classifier import ABOUT, PairClassifier, Use, is_classifier, load_classifier, raw_scores
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.fitting import TaskExamples, fit_head
+from mining.scoring.trees import parse_trees
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def examples() -> TaskExamples:
 
 @pytest.fixture(scope="module")
 def classifier(examples: TaskExamples) -> PairClassifier:
-    head, components = fit_head([examples], Use.mining, 20, threads=1)
+    head, components = fit_head([examples], Use.mining, 20, threads=1, models=2)
     projection = np.random.default_rng(2).normal(size=(16, 4)).astype(np.float32)
     return PairClassifier({Use.mining: head}, components, projection, "fingerprint", {"pairs": 3})
 
@@ -46,6 +47,18 @@ def test_saved_and_loaded_it_gives_the_same_scores(
     np.testing.assert_allclose(again.project(vectors), classifier.project(vectors), atol=0.02)
 
 
+def test_the_score_is_the_mean_of_two_models(classifier: PairClassifier, examples: TaskExamples) -> None:
+    head = classifier.heads[Use.mining]
+    assert len(set(head.models)) == 2
+    singly = [raw_scores(parse_trees(model), examples.features, Use.mining) for model in head.models]
+    np.testing.assert_allclose(
+        classifier.log_ratios(examples.features, Use.mining),
+        head.scaling.log_ratios(np.mean(singly, axis=0)),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
 def test_the_log_ratios_rank_right_pairs_first(classifier: PairClassifier, examples: TaskExamples) -> None:
     scores = classifier.log_ratios(examples.features, Use.mining)
     assert scores[examples.labels].mean() > scores[~examples.labels].mean() + 1
@@ -55,8 +68,15 @@ def test_the_log_ratios_rank_right_pairs_first(classifier: PairClassifier, examp
 def test_an_explanation_adds_up_and_names_what_decides(classifier: PairClassifier, examples: TaskExamples) -> None:
     head = classifier.heads[Use.mining]
     (explained,) = classifier.explain(examples.features[:1], Use.mining, most=len(NAMES))
-    base = np.asarray(head.booster.predict(examples.features[:1], pred_contrib=True))[0, -1]
-    raw = float(np.asarray(head.booster.predict(examples.features[:1], raw_score=True))[0])
+    base, raw = (
+        np.mean(
+            [
+                np.asarray(booster.predict(examples.features[:1], **{kind: True})).ravel()[-1]
+                for booster in head.boosters
+            ]
+        )
+        for kind in ("pred_contrib", "raw_score")
+    )
     assert head.scaling.slope * base + sum(part.log_odds for part in explained) == pytest.approx(
         head.scaling.slope * raw, abs=1e-3
     )
@@ -79,7 +99,7 @@ def test_what_is_no_classifier_is_refused(classifier: PairClassifier, tmp_path: 
 
 def test_a_file_of_another_classifier_is_refused(classifier: PairClassifier, tmp_path: Path) -> None:
     classifier.save(str(tmp_path))
-    trees = tmp_path / "trees-mining.txt"
+    trees = tmp_path / "trees-mining-2.txt"
     trees.write_text(trees.read_text() + "\n")
-    with pytest.raises(InputError, match=r"trees-mining\.txt: not the file"):
+    with pytest.raises(InputError, match=r"trees-mining-2\.txt: not the file"):
         load_classifier(str(tmp_path))
