@@ -2,9 +2,9 @@
 
 One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes, also
 where the CPU does not multiply bytes fast: integers add up to the same sum in any order, so that the cells of a vector
-do not depend on the CPU, on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by
-a codebook of their own: a vector is compared with those of its nearest groups, so that neither training nor assignment
-grows with the square of the corpus.
+do not depend on the CPU, on threads or on what else is in its batch. Many centroids lie in groups, by a codebook of
+their own: a vector is compared with those of its nearest groups, so that neither training nor assignment grows with the
+square of the corpus.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from mining.threads import Threads
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
-ALL_CELLS = 4096  # up to here comparing every vector with every centroid is as fast as with those of its groups
+# Up to here comparing every vector with every centroid is as fast as with those of its groups, to find the nearest one.
+ALL_CELLS = 4096
 _BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
@@ -66,7 +67,7 @@ class Codebook:
     def near(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
         """The same with their cosines."""
         count = min(count, len(self))
-        if len(self) <= ALL_CELLS:
+        if compares_all(len(self), several=count > 1):
             return self._nearest_of_all(rows, count, pool)
         best = self._nearest_of_groups(rows, count, pool)
         few = np.flatnonzero(best.cells[:, -1] < 0)  # whose groups have fewer centroids than that
@@ -155,10 +156,15 @@ class Codebook:
         return self._multiplied(codes), (scales * self._step)[:, None]
 
 
+def compares_all(cells: int, *, several: bool = False) -> bool:
+    """Whether a vector is compared with all of so many centroids; for several more groups are wanted, and pay later."""
+    return cells <= (2 * ALL_CELLS if several else ALL_CELLS)
+
+
 def compared(cells: int, *, several: bool = False) -> float:
     """Centroids that a vector is compared with to find the nearest of so many, or several: those of groups, and their
     groups."""
-    if cells <= ALL_CELLS:
+    if compares_all(cells, several=several):
         return cells
     groups = _MORE_GROUPS if several else _GROUPS
     return compared(_GROUP_COPIES * cells // _GROUP_CELLS, several=True) + groups * _GROUP_CELLS
