@@ -89,5 +89,5 @@ def _lists_of(graph: Dataset, direction: Direction, rows: np.ndarray) -> tuple[n
         ids, lists, _ = read_neighbours(graph.shard_url(shard))
         own = np.isin(ids.astype(np.int64), wanted, assume_unique=True)
         parts.append((ids[own].astype(np.int64), lists.ids[own], lists.scores[own]))
-    ids, *lists = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return ids, Neighbours(*lists)
+    rows_found, others, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return rows_found, Neighbours(others, scores)
