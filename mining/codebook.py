@@ -135,7 +135,7 @@ class Codebook:
         return self._multiplied(np.rint(self.centroids / self._step).astype(np.int8))
 
     def _multiplied(self, codes: np.ndarray) -> torch.Tensor:
-        """As bytes, or as floats, which hold the sums of such products just as exactly."""
+        """As bytes, or as floats, which hold the sums of such products, below 2^24, just as exactly."""
         return torch.from_numpy(codes if self._bytes else codes.astype(np.float32))
 
     @cached_property
