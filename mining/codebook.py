@@ -26,7 +26,7 @@ SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
 # Up to here comparing every vector with every centroid is as fast as with those of its groups, to find the nearest one.
 ALL_CELLS = 4096
-_BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
+_BLOCK_ROWS, _BLOCK_CELLS = 256, 1024  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
@@ -230,8 +230,11 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
     last = best.shape[1] - 1
     hits = np.zeros(_STRIDE, np.uint8)
     eights = hits.view(np.uint64)  # few of them are not zero
+    maxima, highest = np.empty(2 * best.shape[1], scores.dtype), np.empty(best.shape[1], scores.dtype)
     for i in range(len(places)):
         row = places[i]
+        if last and best[row, 0] < 0 and len(cells) >= 2 * len(maxima):
+            top[row] = _reached(scores[i, : len(cells)], maxima, highest) - 1  # as many are above
         for start in range(0, len(cells), _STRIDE):
             values = scores[i, start : min(start + _STRIDE, len(cells))]
             _flag(values, top[row, last], hits)
@@ -242,6 +245,35 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
                 for j in range(8 * eight, min(8 * eight + 8, len(values))):
                     if values[j] > top[row, last]:
                         _insert(values[j], cells[start + j], top, best, row)
+
+
+@nb.njit(nogil=True, cache=True)
+def _reached(values: np.ndarray, maxima: np.ndarray, highest: np.ndarray) -> float:
+    """What as many values as `highest` has room for are at least: the lowest of the highest maxima of disjoint groups.
+
+    With it far fewer values are inserted, in order to be dropped again.
+    """
+    groups = len(maxima)
+    maxima[:] = values[:groups]
+    for start in range(groups, len(values) - groups + 1, groups):
+        _raise(values[start : start + groups], maxima)
+    highest[:] = maxima[: len(highest)]
+    highest.sort()
+    for value in maxima[len(highest) :]:
+        if value > highest[0]:
+            place = 0
+            while place + 1 < len(highest) and highest[place + 1] < value:
+                highest[place] = highest[place + 1]
+                place += 1
+            highest[place] = value
+    return highest[0]
+
+
+@nb.njit(nogil=True, cache=True)
+def _raise(values: np.ndarray, maxima: np.ndarray) -> None:
+    """In a loop of its own, which vectorises."""
+    for j in range(len(maxima)):
+        maxima[j] = max(maxima[j], values[j])
 
 
 @nb.njit(nogil=True, cache=True)
