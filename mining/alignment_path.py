@@ -40,7 +40,7 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
 def unit_sums(vectors: np.ndarray, size: int) -> np.ndarray:
     """Unit vectors of each `size` neighbours added up, less their mean, which all share; of one its own.
 
-    Few are in memory at a time: `vectors` (sentences, dim), of any length, may be mapped.
+    `vectors` (sentences, dim), of any length, may be mapped: of those to be added few are in memory at a time.
     """
     if size == 1:
         return unit_rows(np.asarray(vectors, np.float32))

@@ -2,9 +2,9 @@
 
 One flat set of unit centroids, made by spherical k-means on a sample of both sides. Products are of int8 codes, also
 where the CPU does not multiply bytes fast: integers add up to the same sum in any order, so that the cells of a vector
-do not depend on the CPU, on threads or on what else is in its batch. More than `ALL_CELLS` centroids lie in groups, by
-a codebook of their own: a vector is compared with those of its nearest groups, so that neither training nor assignment
-grows with the square of the corpus.
+do not depend on the CPU, on threads or on what else is in its batch. Many centroids lie in groups, by a codebook of
+their own: a vector is compared with those of its nearest groups, so that neither training nor assignment grows with the
+square of the corpus.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from mining.threads import Threads
 ROWS_A_CELL = 128  # of each side, if every vector were in its nearest cell only
 SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
-ALL_CELLS = 4096  # up to here comparing every vector with every centroid is as fast as with those of its groups
-_BLOCK_ROWS, _BLOCK_CELLS = 256, 512  # whose products stay in the cache
+# Up to here comparing every vector with every centroid is as fast as with those of its groups, to find the nearest one.
+ALL_CELLS = 4096
+_BLOCK_ROWS, _BLOCK_CELLS = 256, 1024  # whose products stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
@@ -66,7 +67,7 @@ class Codebook:
     def near(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
         """The same with their cosines."""
         count = min(count, len(self))
-        if len(self) <= ALL_CELLS:
+        if compares_all(len(self), several=count > 1):
             return self._nearest_of_all(rows, count, pool)
         best = self._nearest_of_groups(rows, count, pool)
         few = np.flatnonzero(best.cells[:, -1] < 0)  # whose groups have fewer centroids than that
@@ -134,7 +135,7 @@ class Codebook:
         return self._multiplied(np.rint(self.centroids / self._step).astype(np.int8))
 
     def _multiplied(self, codes: np.ndarray) -> torch.Tensor:
-        """As bytes, or as floats, which hold the sums of such products just as exactly."""
+        """As bytes, or as floats, which hold the sums of such products, below 2^24, just as exactly."""
         return torch.from_numpy(codes if self._bytes else codes.astype(np.float32))
 
     @cached_property
@@ -155,10 +156,15 @@ class Codebook:
         return self._multiplied(codes), (scales * self._step)[:, None]
 
 
+def compares_all(cells: int, *, several: bool = False) -> bool:
+    """Whether a vector is compared with all of so many centroids; for several more groups are wanted, and pay later."""
+    return cells <= (2 * ALL_CELLS if several else ALL_CELLS)
+
+
 def compared(cells: int, *, several: bool = False) -> float:
     """Centroids that a vector is compared with to find the nearest of so many, or several: those of groups, and their
     groups."""
-    if cells <= ALL_CELLS:
+    if compares_all(cells, several=several):
         return cells
     groups = _MORE_GROUPS if several else _GROUPS
     return compared(_GROUP_COPIES * cells // _GROUP_CELLS, several=True) + groups * _GROUP_CELLS
@@ -224,8 +230,11 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
     last = best.shape[1] - 1
     hits = np.zeros(_STRIDE, np.uint8)
     eights = hits.view(np.uint64)  # few of them are not zero
+    maxima, highest = np.empty(2 * best.shape[1], scores.dtype), np.empty(best.shape[1], scores.dtype)
     for i in range(len(places)):
         row = places[i]
+        if last and best[row, 0] < 0 and len(cells) >= 2 * len(maxima):
+            top[row] = _reached(scores[i, : len(cells)], maxima, highest) - 1  # as many are above
         for start in range(0, len(cells), _STRIDE):
             values = scores[i, start : min(start + _STRIDE, len(cells))]
             _flag(values, top[row, last], hits)
@@ -236,6 +245,35 @@ def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.nd
                 for j in range(8 * eight, min(8 * eight + 8, len(values))):
                     if values[j] > top[row, last]:
                         _insert(values[j], cells[start + j], top, best, row)
+
+
+@nb.njit(nogil=True, cache=True)
+def _reached(values: np.ndarray, maxima: np.ndarray, highest: np.ndarray) -> float:
+    """What as many values as `highest` has room for are at least: the lowest of the highest maxima of disjoint groups.
+
+    With it far fewer values are inserted, in order to be dropped again.
+    """
+    groups = len(maxima)
+    maxima[:] = values[:groups]
+    for start in range(groups, len(values) - groups + 1, groups):
+        _raise(values[start : start + groups], maxima)
+    highest[:] = maxima[: len(highest)]
+    highest.sort()
+    for value in maxima[len(highest) :]:
+        if value > highest[0]:
+            place = 0
+            while place + 1 < len(highest) and highest[place + 1] < value:
+                highest[place] = highest[place + 1]
+                place += 1
+            highest[place] = value
+    return highest[0]
+
+
+@nb.njit(nogil=True, cache=True)
+def _raise(values: np.ndarray, maxima: np.ndarray) -> None:
+    """In a loop of its own, which vectorises."""
+    for j in range(len(maxima)):
+        maxima[j] = max(maxima[j], values[j])
 
 
 @nb.njit(nogil=True, cache=True)

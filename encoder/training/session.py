@@ -34,7 +34,6 @@ from encoder.romanise import spell
 from encoder.settings import validate_settings
 from encoder.subword import Subword
 from encoder.text import TextEncoder, tokenizer_fingerprint
-from encoder.training.kept_memory import freed_memory_kept
 from encoder.training.start import begin_with, flatten, read_start, start_folder, with_settings_of
 from encoder.training.state import BEST, STATE_FILE, read_facts
 from encoder.training.teacher import Taught, TaughtExamples, TeacherSettings, prepare_teacher
@@ -42,6 +41,7 @@ from encoder.training.trainer import Job, Observer, Trained, Trainer, TrainingTa
 from encoder.training.training_card import write_training_card
 from encoder.training.training_settings import TrainSettings
 from encoder.training.validation import Measure, Validation, by_retrieval, by_similarity, by_task
+from mining.allocator import freed_memory_kept
 from mining.errors import InputError
 from mining.files import restore_folder
 from mining.locks import held_folder

@@ -201,7 +201,7 @@ def threshold_for(ratios: Ratios, mixture: Mixture, precision: float) -> Point:
 def precision_by_ratios(log_ratios: ScoreCounts, threshold: float) -> float:
     """Of pairs above a threshold, where the scores are log likelihood ratios: the share of right pairs is found by EM.
 
-    Good where a third and more of the pairs are right; where few are, too low (docs/results.md, Calibration).
+    Good where a third and more of the pairs are right; where few are, too low (docs/tried.md, Calibration).
     """
     edges = np.linspace(LEAST, MOST, BINS + 1)
     middles, counts = (edges[1:] + edges[:-1]) / 2, log_ratios.histogram(edges).astype(np.float64)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Direction, int]
 VERSION = "1"  # to be raised with every change of the code that changes neighbours
-PARTITION_VERSION = "5"  # the same of partitioned graphs alone
+PARTITION_VERSION = "6"  # the same of partitioned graphs alone
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mining.allocator import freed_memory_kept
 from mining.cell_keys import group_cells
 from mining.errors import InputError
 from mining.neighbours import Neighbours
@@ -300,7 +301,8 @@ def search_here(partition: Partition) -> list[MergedShard]:
     make_keys(partition, sum_counts(assign(item, partition) for item in every))
     routings = [Routing.of(item, partition) for item in every]
     whole = {item: Neighbours.none(item.shard.rows, partition.k) for item in every}
-    for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
-        for item, part in searched(key, routings, partition, whole).parts:
-            absorb(*whole[item], part.rows, *part.found)
+    with freed_memory_kept():
+        for key in sorted({key for routing in routings for key in routing.by_key.cells.tolist()}):
+            for item, part in searched(key, routings, partition, whole).parts:
+                absorb(*whole[item], part.rows, *part.found)
     return [write_found(item, whole[item], partition) for item in every]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,13 +47,15 @@ def hard_negatives(
     """
     ends = ("src_id", "tgt_id") if direction == "forward" else ("tgt_id", "src_id")
     own, partner = (pairs[name].to_numpy().astype(np.int64) for name in ends)
-    ids, neighbours = _read(graph, direction)
-    other_ids, others = _read(graph, OTHER[direction])
+    ids, lists = _lists_of(graph, direction, own)
     places = np.searchsorted(ids, own)
-    near = Neighbours(neighbours.ids[places], neighbours.scores[places])
-    other_places = np.minimum(np.searchsorted(other_ids, near.ids), len(other_ids) - 1)
-    margins = margin_scores(near.scores, near.means()[:, None], others.means()[other_places], margin)
-    allowed = (near.ids != MISSING) & (near.ids < corpus_rows) & (near.ids != partner[:, None])
+    near = Neighbours(lists.ids[places], lists.scores[places])
+    present = near.ids != MISSING
+    ids, others = _lists_of(graph, OTHER[direction], near.ids[present])
+    other_means = np.zeros(near.ids.shape)
+    other_means[present] = others.means()[np.searchsorted(ids, near.ids[present])]
+    margins = margin_scores(near.scores, near.means()[:, None], other_means, margin)
+    allowed = present & (near.ids < corpus_rows) & (near.ids != partner[:, None])
     allowed &= (margins < limits.below) & (near.scores <= limits.share * pairs["cosine"].to_numpy()[:, None])
     nearest = allowed.argmax(axis=1)  # neighbours come nearest first
     found = allowed.any(axis=1)
@@ -79,11 +81,13 @@ def write_triple_texts(path: Path, triples: Iterable[tuple[str, str, str]], lang
     return count
 
 
-def _read(graph: Dataset, direction: Direction) -> tuple[np.ndarray, Neighbours]:
-    """All rows of one direction, by id."""
-    parts: Sequence[tuple[np.ndarray, Neighbours, dict[str, str]]] = [
-        read_neighbours(graph.shard_url(shard)) for shard in graph.shards_of(direction)
-    ]
-    ids = np.concatenate([part[0].astype(np.int64) for part in parts])
-    lists = (np.concatenate([getattr(part[1], name) for part in parts]) for name in Neighbours._fields)
-    return ids, Neighbours(*lists)
+def _lists_of(graph: Dataset, direction: Direction, rows: np.ndarray) -> tuple[np.ndarray, Neighbours]:
+    """The lists of some rows of one direction, by id; of the graph a shard is held at a time."""
+    wanted = np.unique(rows)
+    parts = []
+    for shard in graph.shards_of(direction):
+        ids, lists, _ = read_neighbours(graph.shard_url(shard))
+        own = np.isin(ids.astype(np.int64), wanted, assume_unique=True)
+        parts.append((ids[own].astype(np.int64), lists.ids[own], lists.scores[own]))
+    rows_found, others, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return rows_found, Neighbours(others, scores)

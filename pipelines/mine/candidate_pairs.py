@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from mining.margin import Margin
+from mining.paths import local_path
 from pipelines.datasets.manifest import GRAPH, SOURCE, TARGET, Dataset
 from pipelines.datasets.side_datasets import SideDatasets, side_of
 from pipelines.datasets.side_folders import SideFolders
@@ -38,7 +39,8 @@ _BATCH = 1 << 15
 
 def candidate_batches(pairs: Dataset, margin: Margin, memory: int) -> Iterator[pa.Table]:
     """Every candidate between the corpora of a pairs dataset, best first, in tables of `_BATCH`."""
-    with tempfile.TemporaryDirectory(prefix="twinlode-") as folder:
+    # beside the pairs, as a mine's own scratch files: temporary folders are often in memory, or small
+    with tempfile.TemporaryDirectory(prefix="twinlode-", dir=local_path(pairs.url)) as folder:
         plan = _plan(pairs, margin, memory, folder)
         size = ranks_a_group(plan)
         for _, parts in with_texts_here(_cuts(plan, size), plan, size):

@@ -56,7 +56,7 @@ def fill_in_choices(tree: dict[str, Any]) -> list[str]:
     """The probes and threshold that suit the default encoder, or the seed pairs; returns notes for a person.
 
     Its probe vectors are added whatever the threshold, so that another choice finds the same graph. The margin
-    stays the ratio, which is ahead of the distance on europarl-dev with this encoder (docs/results.md).
+    stays the ratio, which is ahead of the distance on europarl-dev with this encoder (docs/tried.md).
     """
     from encoder import default
     from mining.probes import FEWEST_PAIRS

@@ -177,7 +177,7 @@ def _without_probes(scores: ScoreCounts, reason: str, *, rescored: bool) -> _Fou
     """What to keep where probe pairs tell nothing: by the pair classifier, or else everything; no precision is claimed.
 
     Where a third and more of the sentences have a translation, 83 to 97% of what it scores 0 or more is right; where
-    few have one, far less (docs/results.md, Calibration).
+    few have one, far less (docs/tried.md, Calibration).
     """
     if not rescored:
         return _Found(scores.total, {"threshold": None}, warning=f"{reason}; every matched pair is kept")

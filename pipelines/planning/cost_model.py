@@ -337,6 +337,7 @@ def _limits(
         limits.append(Limit("vectors that the codebook's cells begin with", cells, trained, advice))
     matching = _memory("mine", rows, found.dim, settings)
     limits.append(Limit("memory of matching", matching, settings.memory, "raise --memory"))
-    one_worker = rows * _SECONDS_AN_EDGE / 3600
+    edges = _CANDIDATES * settings.k * sides[1] if found.rescored else rows  # by margin each row puts its best
+    one_worker = edges * _SECONDS_AN_EDGE / 3600
     limits.append(Limit("hours of the one worker that matches", one_worker, 24.0, "mine the corpora in parts"))
     return limits

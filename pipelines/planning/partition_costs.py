@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mining.cell_keys import KEY_BYTES
-from mining.codebook import ALL_CELLS, ITERATIONS, cell_count, compared
+from mining.codebook import ITERATIONS, cell_count, compared, compares_all
 from pipelines.graph.partition_plan import MemoryBounds
 from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
@@ -119,7 +119,8 @@ def _seconds(size: _Sizes, kernels: Kernels) -> float:
     mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
     inside = mean * kernels.density(size.cells) / kernels.cells
     nearest, several = (
-        compared(size.cells, several=given) * (1.0 if size.cells <= ALL_CELLS else _GROUPED) for given in (False, True)
+        compared(size.cells, several=given) * (1.0 if compares_all(size.cells, several=given) else _GROUPED)
+        for given in (False, True)
     )
     checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too
     assigned = (size.rows + checked) * kernels.assigned.seconds(several)

@@ -38,7 +38,7 @@ class Means(NamedTuple):
 def main() -> None:
     print(f"## means corrected by regression: {ROWS:,} rows a side; F1, mean of {DRAWS} draws")
     print("copies | margin | exact | exact, same lines | partitioned | lines | a shift | true means", flush=True)
-    sides, _ = sides_of(embedded_text(), ROWS)
+    sides, _ = sides_of(embedded_text(ROWS), ROWS)
     with tempfile.TemporaryDirectory(dir=os.environ.get("FOLDER")) as name:
         folder = Path(name)
         urls = [write_side(folder / side, rows, 2) for side, rows in zip(("en", "xx"), sides, strict=True)]

@@ -27,7 +27,7 @@ def main() -> None:
     if not DATA.exists():
         print(f"## near copies: skipped, {DATA} is not here")
         return
-    sides = [rows[:ROWS] for rows in embedded_text().paired]
+    sides = embedded_text(ROWS).paired
     print(f"## near copies: {ROWS:,} rows a side, k {K}, one thread")
     print("copies of each sentence | their distance | comparisons | CPU s | comparisons a CPU s")
     with thread_pool(1) as pool:

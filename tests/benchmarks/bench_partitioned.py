@@ -5,8 +5,7 @@
 encoder; every size has an even draw of the same text. Where there is no more of it, vectors moved by a random vector,
 the same for both of a pair, and a little each. The exact graph is made of all rows up to `EXACT=` (200,000), beyond of
 so many source rows that it takes a minute, and its time multiplied. `COPIES=20` is the same for all sizes in place of
-what each chooses. `FAISS=250000` also searches with IVF-Flat and HNSW
-at that size.
+what each chooses. `FAISS=250000` also searches with IVF-Flat and HNSW at that size.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def main() -> None:
     sizes = [int(size) for size in os.environ.get("ROWS", "50000,100000,200000").split(",")]
     most_exact, with_faiss = int(os.environ.get("EXACT", "200000")), int(os.environ.get("FAISS", "0"))
     copies = int(os.environ.get("COPIES", "0")) or None
-    text = embedded_text()
+    text = embedded_text(max(sizes))
     real = f"{len(text.paired[0]):,} pairs, {len(text.english):,} English and {len(text.others):,} other sentences"
     print(f"## partitioned search, dim {text.english.shape[1]}, k {K}, {real}, {core_count()} cores")
     print(
@@ -79,11 +78,13 @@ class EmbeddedText(NamedTuple):
     others: np.ndarray
 
 
-def embedded_text() -> EmbeddedText:
+def embedded_text(most: int) -> EmbeddedText:
+    """What there is of each, up to so many: as much as sides of this many rows can have."""
     encoder, text = Encoder.load(), mining_text()
-    english = encoder.encode([pair.english for pair in text.pairs], "en", normalize=True)
-    alone = encoder.encode(text.english, "en", normalize=True)
-    return EmbeddedText((english, encode(encoder, text.pairs)), alone, encode(encoder, text.others))
+    pairs = text.pairs[:most]
+    english = encoder.encode([pair.english for pair in pairs], "en", normalize=True)
+    alone = encoder.encode(text.english[:most], "en", normalize=True)
+    return EmbeddedText((english, encode(encoder, pairs)), alone, encode(encoder, text.others[:most]))
 
 
 def sides_of(text: EmbeddedText, size: int) -> tuple[tuple[np.ndarray, np.ndarray], str]:

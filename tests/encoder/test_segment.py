@@ -116,7 +116,7 @@ def test_worker_processes_segment_as_we_do(start: str) -> None:
         assert pool.map(_segment_in_child, langs) == here
 
 
-# Measured on 2,000 sentences each: docs/results.md. Persian is low because the reference tears words at the non-joiner.
+# Measured on 2,000 sentences each: docs/tried.md. Persian is low because the reference tears words at the non-joiner.
 @pytest.mark.parametrize(
     ("code", "least"),
     [

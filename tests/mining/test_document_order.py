@@ -7,6 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mining import alignment_path
+from mining.alignment_path import unit_sums
 from mining.document_order import order_agreement
 from tests.mining.test_document_pairs import collections
 
@@ -64,3 +66,12 @@ def test_pairs_in_order_are_counted(seed: int) -> None:
     ]
     pairs = [(a[0] < b[0]) == (a[1] < b[1]) for a, b in combinations(mutual, 2)]
     assert np.isclose(order_agreement(source, target), (sum(pairs) + 3) / (len(pairs) + 3))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50, 400])
+def test_sums_are_made_in_blocks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, _ = made_up(333)
+    whole = unit_sums(vectors, size)
+    monkeypatch.setattr(alignment_path, "_BLOCK", 100)
+    np.testing.assert_array_equal(unit_sums(vectors, size), whole)
+    assert len(whole) == -(-333 // size)

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
 from mining.knn import knn_graph
@@ -36,7 +35,6 @@ from pipelines.evaluation.bucc import Bucc
 from pipelines.evaluation.noisy_bitext import NoiseInBitext
 from pipelines.evaluation.sources import load_source
 from pipelines.inspection.explained_pairs import explain_pairs
-from pipelines.mine.word_texts import WordEncoder, read_texts
 from tests.pipelines.clean.conftest import toy_pairs
 
 
@@ -171,25 +169,6 @@ def test_given_pairs_come_with_their_nearest_rivals() -> None:
         assert (row, max(others, key=lambda column: cosines[row, column])) in keys
         assert (max(others, key=lambda other: cosines[other, row]), row) in keys
     np.testing.assert_allclose(edges.cosines, cosines[edges.source, edges.target], atol=1e-5)
-
-
-def test_words_met_before_are_not_encoded_again(scoring_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = Encoder.load(scoring_encoder)
-    encoded: list[str] = []
-    encode = encoder.encode
-    monkeypatch.setattr(encoder, "encode", lambda texts, lang=None: encoded.extend(texts) or encode(texts, lang))
-    words = WordEncoder(encoder, lambda vectors: vectors[:, :5], most=3)
-    first = read_texts(["ab cd", "cd ef"], "de", words).words
-    again = read_texts(["ef gh cd"], "de", words).words
-    assert sorted(encoded) == ["ab", "cd", "ef", "gh"]
-    np.testing.assert_array_equal(again.vectors[[0, 2]], first.vectors[[2, 1]])
-    later = read_texts(["ij cd kl mn"], "de", words).words  # more than three are known: these are the older ones now
-    assert sorted(encoded) == ["ab", "cd", "ef", "gh", "ij", "kl", "mn"]
-    np.testing.assert_array_equal(later.vectors[1], first.vectors[1])
-    read_texts(["op cd"], "de", words)  # what was not met since is forgotten
-    read_texts(["ab cd"], "de", words)
-    assert [encoded.count(word) for word in ("ab", "cd")] == [2, 1]
-    assert read_texts(["..."], "de", words).words.vectors.shape == (0, 5)
 
 
 def _noisy(path: Path) -> dict[int, str]:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from encoder.inference import Encoder
+from mining.neighbours import Neighbours
 from mining.scoring.classifier import FOLDER, load_classifier
+from mining.top_k import MISSING
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine import candidate_ends, pair_stage, rescoring_steps
 from pipelines.mine.candidate_ends import read_texts_of
-from pipelines.mine.edges import as_edges
+from pipelines.mine.edges import GraphShard, as_edges
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.proposed_edges import Proposed, read_proposals
@@ -86,6 +88,24 @@ def test_ranges_have_the_scores_of_the_whole(
         changes |= {"seed": str(tmp_path / "seed.tsv"), "threshold": {"precision": 0.5}}
     mine_corpora(job_of(scoring_encoder, tmp_path, **changes))
     assert len(kept.edges) == len(kept.whole) > 100
+    assert np.array_equal(_ordered(kept.edges), _ordered(kept.whole))
+
+
+def test_a_range_may_have_no_candidates(scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = GraphShard.read
+
+    def without_the_fourth_source(shard: GraphShard) -> tuple[np.ndarray, Neighbours]:
+        ids, lists = read(shard)
+        gone = ids[:, None] == 3 if shard.direction == "forward" else lists.ids == 3
+        order = np.argsort(gone, axis=1, kind="stable")
+        left = np.where(gone, MISSING, lists.ids), np.where(gone, np.float32(-np.inf), lists.scores)
+        return ids, Neighbours(*(np.take_along_axis(column, order, 1) for column in left))
+
+    kept = Kept(monkeypatch)
+    _small_ranges(monkeypatch, 1)
+    monkeypatch.setattr(GraphShard, "read", without_the_fourth_source)
+    mine_corpora(job_of(scoring_encoder, tmp_path))
+    assert 3 not in kept.edges["source"] and len(kept.edges) > 100
     assert np.array_equal(_ordered(kept.edges), _ordered(kept.whole))
 
 

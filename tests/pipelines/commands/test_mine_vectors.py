@@ -4,6 +4,7 @@ import gzip
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.core import url_to_fs
 
+from mining.margin import Margin
 from mining.vectors import write_vectors
 from pipelines.datasets.manifest import open_dataset
 from pipelines.graph import graph_stage, grid_panels
+from pipelines.mine.candidate_pairs import candidate_batches
 from pipelines.review.review_session import Session
 from tests.conftest import RunTwinlode
 from tests.mining.oracle import laser_pairs
@@ -108,6 +111,17 @@ def test_probes_stay_out_of_the_candidates(corpus: Corpus, twinlode: RunTwinlode
     seed = {"seed_pairs": "seed", "seed_src_vectors": "sx.npy", "seed_tgt_vectors": "sx.npy"}
     assert twinlode("mine-vectors", *corpus.options(target_precision="0.5", candidates="all.tsv", **seed)) == 0
     assert {line[1].split()[0] for line in read_tsv(corpus.folder / "all.tsv")} == {"quelle"}
+
+
+def test_scratch_files_of_candidates_are_beside_the_pairs(
+    corpus: Corpus, twinlode: RunTwinlode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert twinlode("mine-vectors", *corpus.options()) == 0
+    pairs = open_dataset("pairs.work/pairs", "pairs")
+    before = sorted(Path(pairs.url).iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(corpus.folder / "none"))
+    assert sum(len(batch) for batch in candidate_batches(pairs, Margin.ratio, 1 << 30)) > ROWS
+    assert sorted(Path(pairs.url).iterdir()) == before
 
 
 def test_seed_pairs_given_twice_count_once(corpus: Corpus, twinlode: RunTwinlode) -> None:

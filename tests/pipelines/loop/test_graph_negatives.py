@@ -10,7 +10,7 @@ from encoder.data.corpora import CorpusSettings, DataSettings, find_files
 from encoder.data.parallel_readers import read_groups
 from encoder.data.parallel_rows import Group, Triple
 from mining.margin import Margin
-from mining.neighbours import KnnGraph, write_neighbours
+from mining.neighbours import KnnGraph, Neighbours, write_neighbours
 from pipelines.datasets.manifest import Counters, Dataset, Request, Shard
 from pipelines.datasets.sentences import SCHEMA, column_of, constant, write_shard
 from pipelines.datasets.work import Work
@@ -63,6 +63,16 @@ def test_against_one_by_one(graph: KnnGraph, stored: Dataset, direction: str) ->
                 break
     assert 0 < len(expected) < len(ids)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+def test_of_the_graph_only_what_pairs_ask_for_is_held(stored: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    means = Neighbours.means
+    monkeypatch.setattr(Neighbours, "means", lambda lists: held.append(len(lists.ids)) or means(lists))
+    ids = pa.array([3, 1, 3], pa.uint64())
+    pairs = pa.table({"src_id": ids, "tgt_id": ids, "cosine": np.ones(3)})
+    hard_negatives(stored, pairs, "forward", ROWS, NegativeLimits(BELOW), Margin.ratio)
+    assert len(held) == 2 and max(held) <= 2 * K
 
 
 def sentences(folder: Path, lang: str) -> Dataset:

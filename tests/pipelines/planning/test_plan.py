@@ -351,5 +351,14 @@ def test_ranges_of_candidates_that_small_mines_have_one_of(lines: int, ranges: i
     assert times == pytest.approx(0 if ranges == 1 else 1.6 * 4 - 1, abs=0.1), "nearly every candidate in another range"
 
 
+def test_all_candidates_are_matched_where_they_are_scored_again() -> None:
+    asked = PlanSettings(encoder="e", k=4)
+    plain, rescored = (
+        predict((10**8, 10**8), FOUND._replace(rescored=given), asked, 1e15).limits[-1].needed
+        for given in (False, True)
+    )
+    assert rescored == pytest.approx(plain * 1.6 * 4 / 2), "of each target, in place of one of each row"
+
+
 def test_sizes() -> None:
     assert [size(value) for value in (0, 999, 1e6, 2.5e12, 1e17)] == ["0 B", "999 B", "1 MB", "2.5 TB", "100 PB"]

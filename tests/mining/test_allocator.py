@@ -1,4 +1,4 @@
-"""What a step frees comes back without the system's help, and only in training."""
+"""What a step frees comes back without the system's help, and only meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from encoder.training.kept_memory import freed_memory_kept
+from mining.allocator import freed_memory_kept
 
 
 def _faults(times: int) -> int:
