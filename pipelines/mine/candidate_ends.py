@@ -66,13 +66,6 @@ class TargetEnds(NamedTuple):
     texts: TextRows  # of these targets, each once
 
 
-_NO_ENDS = TargetEnds(
-    UnitedEdges(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float32, np.uint8))),
-    EndFeatures(np.empty(0, np.float64), *np.empty((4, 0), np.float32)),
-    TextRows(np.empty(0, np.int64), pa.array([], pa.large_string())),
-)
-
-
 class Candidates(NamedTuple):
     """All edges of a range of sources, by source and target, and the texts at their ends."""
 
@@ -148,7 +141,7 @@ def join_sources(key: int, parts: Iterable[object], least_mean: float) -> Candid
     """Everything that came to a range of sources."""
     given = list(parts)
     lists, first = _local_lists(_of(Lists, given), key), key * ROWS
-    found = [_NO_ENDS, *_of(TargetEnds, given)]  # none of its sources may have a candidate
+    found = [_no_ends(), *_of(TargetEnds, given)]  # none of its sources may have a candidate
     edges = [np.concatenate(columns) for columns in zip(*(part.edges for part in found), strict=True)]
     backward = [np.concatenate(columns) for columns in zip(*(part.backward for part in found), strict=True)]
     order = np.lexsort((edges[1], edges[0]))
@@ -179,6 +172,11 @@ def _local_lists(parts: Sequence[Lists], key: int) -> Neighbours:
         lists.ids[part.rows - key * ROWS] = part.ids
         lists.scores[part.rows - key * ROWS] = part.scores
     return lists
+
+
+def _no_ends() -> TargetEnds:
+    edges = UnitedEdges(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float32, np.uint8)))
+    return TargetEnds(edges, EndFeatures(np.empty(0, np.float64), *np.empty((4, 0), np.float32)), _texts([]))
 
 
 def _texts(parts: Sequence[TextRows]) -> TextRows:
