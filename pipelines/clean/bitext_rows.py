@@ -28,7 +28,7 @@ class BitextSettings(Settings):
     """Where the pairs are, and which columns hold them."""
 
     path: str = Field(
-        description="Pairs (--seed-pairs: known translations): a file, a URL, or the prefix of a Moses pair."
+        description="Pairs: a file, a URL, or the prefix of a Moses pair; those of --seed-pairs are known translations."
     )
     format: Format | None = Field(None, description="Its format; by extension when not given.")
     src_lang: str | None = Field(None, description="Language of the first side.")

@@ -36,6 +36,7 @@ OPTIONS = {
     **PAIR_SEARCH_OPTIONS,
     "trust_remote_code": key("trust_remote_code"),
     "rescore": key("rescore"),
+    "classifier": key("classifier"),
     "truncated": key(*(f"{side}.read.truncated" for side in SIDES)),
     "dtype": key("dtype"),
     "compute_dtype": key("compute_dtype"),

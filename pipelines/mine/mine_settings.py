@@ -162,6 +162,9 @@ class JobSettings(PairSearchSettings):
     )
     compute_dtype: ComputeType = Field(default="float32", description=COMPUTE_DTYPE)
     rescore: Rescoring = Field(default="auto", description=f"{RESCORE} and --threshold is not given")
+    classifier: str | None = Field(
+        default=None, description="folder of a pair classifier that scores them. Default: the encoder's"
+    )
     probes: Literal["seed", "encoder", "none"] = Field(
         default="seed", description="where probe pairs come from: the seed bitext, the default encoder's own, nowhere"
     )

@@ -20,21 +20,30 @@ def rescoring(settings: JobSettings) -> RescoreSettings | None:
     A threshold that was given as a number is a margin, so `auto` leaves margins alone then.
     """
     if not _wants_rescoring(settings):
+        if settings.classifier is not None:
+            raise InputError(
+                "--classifier is for candidates that are scored again: say --rescore on, and a --threshold is a score "
+                "of the classifier"
+            )
         return None
-    return rescoring_of(settings.rescore, settings.encoder, settings.retrieval, settings.threads)
+    return rescoring_of(settings.rescore, settings.encoder, settings.retrieval, settings.threads, settings.classifier)
 
 
 def rescoring_of(
-    asked: Rescoring, encoder: str, retrieval: Retrieval = Retrieval.max, threads: int | None = None
+    asked: Rescoring,
+    encoder: str,
+    retrieval: Retrieval = Retrieval.max,
+    threads: int | None = None,
+    classifier: str | None = None,
 ) -> RescoreSettings | None:
-    """By the classifier of an encoder, where that is wanted and can be done."""
+    """By a classifier, that of the encoder by default, where that is wanted and can be done."""
     if asked == "off":
         return None
-    found = rescoring_by(encoder, retrieval, threads)
+    found = rescoring_by(encoder, retrieval, threads, classifier)
     if isinstance(found, RescoreSettings):
         return found
-    if asked == "on":
-        raise InputError(f"--rescore on: {found}")
+    if asked == "on" or classifier is not None:
+        raise InputError(f"{'--rescore on' if classifier is None else '--classifier'}: {found}")
     return None
 
 
@@ -46,16 +55,19 @@ def _wants_rescoring(settings: JobSettings) -> bool:
 
 def may_rescore(settings: JobSettings) -> bool:
     """Whether there will be a use for the encoder when the graph is there."""
-    return _wants_rescoring(settings) and not _unfit(_classifier_of(settings.encoder), settings.encoder)
+    folder = _folder_of(settings.classifier, settings.encoder)
+    return _wants_rescoring(settings) and not _unfit(folder, settings.encoder)
 
 
-def _classifier_of(encoder: str) -> str:
-    return f"{encoder.rstrip('/')}/{FOLDER}"
+def _folder_of(classifier: str | None, encoder: str) -> str:
+    return (classifier or f"{encoder.rstrip('/')}/{FOLDER}").rstrip("/")
 
 
-def rescoring_by(encoder: str, retrieval: Retrieval, threads: int | None) -> RescoreSettings | str:
-    """How the classifier of an encoder scores candidates, or why it cannot."""
-    folder = _classifier_of(encoder)
+def rescoring_by(
+    encoder: str, retrieval: Retrieval, threads: int | None, classifier: str | None = None
+) -> RescoreSettings | str:
+    """How a classifier, that of the encoder by default, scores candidates, or why it cannot."""
+    folder = _folder_of(classifier, encoder)
     if reason := _unfit(folder, encoder):
         return reason
     if retrieval != Retrieval.max:
@@ -67,7 +79,7 @@ def rescoring_by(encoder: str, retrieval: Retrieval, threads: int | None) -> Res
 def _unfit(folder: str, encoder: str) -> str:
     """Why an encoder's classifier cannot score its candidates, or nothing."""
     if not exists(f"{folder}/{ABOUT}"):
-        return f"{encoder} has no pair classifier; make one with train-classifier"
+        return f"{folder.removesuffix(f'/{FOLDER}')} has no pair classifier; make one with train-classifier"
     try:
         made_for = json.loads(_about(folder)).get("encoder")
     except ValueError:

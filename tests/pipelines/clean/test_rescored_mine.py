@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -127,6 +128,21 @@ def test_a_classifier_of_another_encoder_is_not_used(scoring_encoder: Path, tmp_
     assert rescoring(job_of(copy, tmp_path)) is None
     with pytest.raises(InputError, match="of another encoder"):
         rescoring(job_of(copy, tmp_path, rescore="on"))
+
+
+def test_a_classifier_of_ones_own_is_used_or_refused(scoring_encoder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(scoring_encoder / "classifier", own)
+    chosen = rescoring(job_of(scoring_encoder, tmp_path, classifier=f"{own}/"))
+    assert chosen is not None and chosen.classifier == str(own)
+    with pytest.raises(InputError, match="say --rescore on, and a --threshold is a score"):
+        rescoring(job_of(scoring_encoder, tmp_path, classifier=str(own), threshold={"at_least": 1.06}))
+    with pytest.raises(InputError, match=f"--classifier: {tmp_path}/nowhere has no pair classifier"):
+        rescoring(job_of(scoring_encoder, tmp_path, classifier=str(tmp_path / "nowhere")))
+    about = json.loads((own / "classifier.json").read_text())
+    (own / "classifier.json").write_text(json.dumps(about | {"encoder": "0" * 32}))
+    with pytest.raises(InputError, match="of another encoder"):
+        rescoring(job_of(scoring_encoder, tmp_path, classifier=str(own)))
 
 
 @pytest.mark.parametrize(
