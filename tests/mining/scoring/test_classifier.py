@@ -99,7 +99,7 @@ def test_what_is_no_classifier_is_refused(classifier: PairClassifier, tmp_path: 
 
 def test_a_file_of_another_classifier_is_refused(classifier: PairClassifier, tmp_path: Path) -> None:
     classifier.save(str(tmp_path))
-    trees = tmp_path / "trees-mining-2.txt"
-    trees.write_text(trees.read_text() + "\n")
-    with pytest.raises(InputError, match=r"trees-mining-2\.txt: not the file"):
+    trees = tmp_path / "trees-mining-2.txt.gz"
+    trees.write_bytes(trees.read_bytes() + b"x")
+    with pytest.raises(InputError, match=r"trees-mining-2\.txt\.gz: not the file"):
         load_classifier(str(tmp_path))

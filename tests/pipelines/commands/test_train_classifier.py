@@ -21,7 +21,7 @@ def test_a_second_run_is_told_who_holds_the_folder(tmp_path: Path) -> None:
 
 def test_what_a_killed_run_left_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / temporary_name("trees-mining-1.txt")).write_text("half")
+    (tmp_path / "out" / temporary_name("trees-mining-1.txt.gz")).write_text("half")
     (tmp_path / "c.yaml").write_text(SETTINGS)
     seen: list[list[str]] = []
 
