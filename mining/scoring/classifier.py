@@ -189,6 +189,8 @@ def load_classifier(folder: str) -> PairClassifier:
         heads = {Use(use): TreeHead(models[use], Scaling(*numbers)) for use, numbers in about["scaling"].items()}
         if any(head.trees.features.max() >= len(NAMES) for head in heads.values()):
             raise ValueError("its trees ask for features that there are not")
+    except InputError:
+        raise
     except FileNotFoundError as error:
         raise InputError(f"{folder}: no pair classifier there ({error}); make one with train-classifier") from None
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:

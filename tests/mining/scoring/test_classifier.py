@@ -93,8 +93,9 @@ def test_what_is_no_classifier_is_refused(classifier: PairClassifier, tmp_path: 
     classifier.save(str(tmp_path / "bad"))
     about = tmp_path / "bad" / ABOUT
     about.write_text(change(about.read_text()))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as refused:
         load_classifier(str(tmp_path / "bad"))
+    assert str(refused.value).count("train it again") == 1
 
 
 def test_a_file_of_another_classifier_is_refused(classifier: PairClassifier, tmp_path: Path) -> None:
