@@ -51,7 +51,7 @@ def mine_corpora(
     report: Report = lambda stage: None,
 ) -> JobResult:
     """Prepare and embed both sides, build their graph and mine it; `report` is told the name of each stage."""
-    given = [settings.encoder, settings.work, *filter(None, [settings.codebook])]
+    given = [settings.encoder, settings.work, *filter(None, [settings.codebook, settings.classifier])]
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, *given])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
     with held_folder(settings.work):
