@@ -18,7 +18,7 @@ from mining.neighbours import KnnGraph
 from mining.retrieval import Edges, Retrieval, retrieve
 from mining.score_counts import ScoreCounts
 from mining.threshold import tune_on_gold
-from mining.threshold_transfer import SizedThreshold, change_per_doubling, log_size
+from mining.threshold_transfer import transferred
 from pipelines.evaluation.benchmark import Attachment, Benchmark, Choice, Outcome, Score, averaged, graph_of
 from pipelines.evaluation.benchmark_files import DataFolder, Texts
 from pipelines.evaluation.calibrated import (
@@ -31,12 +31,11 @@ from pipelines.evaluation.calibrated import (
 )
 from pipelines.evaluation.comparable import Comparable, find_pairs, has_split, read_comparable, wanted_pairs
 from pipelines.evaluation.samples import Statistic, TestItems, f1_percent, precision_percent
-from pipelines.evaluation.sized_tuning import sized_thresholds
 from pipelines.evaluation.sources import EncodedTexts, EncoderNeeded, VectorSource
 from pipelines.mine.rescoring import SideTexts, find_classifier, matched, rescored_candidates, seed_lexicon
 
 TUNED, SAME = "F1, threshold from training gold", "F1, threshold from the same gold (flatters)"
-SIZED = "F1, threshold from training gold, for the size of the test"
+MOVED = "F1, threshold from training gold, moved with the noise"
 CALIBRATED = "F1, threshold without gold (calibrated)"
 PROMISED = "true precision at the threshold for an estimated {:g}"
 Way = tuple[Retrieval, str]  # and margin, or "rescored"
@@ -62,16 +61,15 @@ class Mined:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What training corpora say of thresholds, by way to mine."""
+    """What was mined from training corpora, by way to mine."""
 
     corpora: Comparable
     mined: dict[Way, Mined]
-    points: dict[Way, list[SizedThreshold]]  # of the whole, then of parts; empty if nobody asks for them
 
-    def sized(self, way: Way, change: float, test: Comparable) -> float:
-        """The threshold for corpora of the size of `test`, if it changes by so much where they are twice as large."""
-        whole = self.points[way][0]
-        return whole.threshold + change * (log_size(len(test.source), len(test.target)) - whole.size)
+    def thresholds(self, way: Way, test: Mined) -> dict[str, float]:
+        """For each kind of figure that training gold allows the threshold for `test`."""
+        tuned = self.mined[way]
+        return {TUNED: tuned.threshold, MOVED: transferred(tuned.threshold, tuned.edges.scores, test.edges.scores)}
 
 
 class Bucc(Benchmark):
@@ -85,11 +83,6 @@ class Bucc(Benchmark):
 
     benchmark: Literal["bucc"] = "bucc"
     train: str | None = Field(None, description="Folder of the training side, where it is another one.")
-    sized: bool = Field(
-        False,
-        description="Also report the threshold from training gold for the size of the test: margins fall as corpora "
-        "grow, which parts of the training side tell.",
-    )
     split: Literal["training", "test", "sample", "dev"] | None = Field(
         None, description="Report on these files by their own gold: dev (XTREME's) or sample is what mSimCSE reports."
     )
@@ -121,28 +114,11 @@ class Bucc(Benchmark):
     def run(self, source: VectorSource, data: DataFolder) -> Outcome:
         outcome = Outcome([], self._choices())
         splits = {pair: self._splits(data, pair) for pair in self._pairs_there(data)}
-        tunings = {pair: self._tuning(source, data, train) for pair, (train, _) in splits.items() if train}
-        changes = self._changes(list(tunings.values()), outcome)
+        tunings = {pair: Tuning(train, self._mine(source, data, train)) for pair, (train, _) in splits.items() if train}
         for pair, (_, test) in splits.items():
-            self._pair(source, data, test, tunings.get(pair), changes, outcome)
+            self._pair(source, data, test, tunings.get(pair), outcome)
         outcome.scores += _averages(outcome.scores)
         return outcome
-
-    def _tuning(self, source: VectorSource, data: DataFolder, training: Comparable) -> Tuning:
-        mined = self._mine(source, data, training)
-        miners = {way: partial(self._edges, source=source, data=data, way=way) for way in mined} if self.sized else {}
-        vectors = source.vectors(training.source), source.vectors(training.target)
-        return Tuning(training, mined, sized_thresholds(training, vectors, self.k, miners, self.random_seed))
-
-    def _changes(self, tunings: list[Tuning], outcome: Outcome) -> dict[Way, float]:
-        """By how much thresholds change where corpora are twice as large, from all pairs of languages together."""
-        ways = tunings[0].points if tunings else ()
-        changes = {way: change_per_doubling([tuning.points[way] for tuning in tunings]) for way in ways}
-        outcome.choices += [
-            Choice(f"{' '.join(way)} threshold where corpora are twice as large", f"{change:+.4f}")
-            for way, change in changes.items()
-        ]
-        return changes
 
     def _choices(self) -> list[Choice]:
         return [
@@ -166,7 +142,6 @@ class Bucc(Benchmark):
         data: DataFolder,
         test: Comparable,
         tuning: Tuning | None,
-        changes: dict[Way, float],
         outcome: Outcome,
     ) -> None:
         mined, pair = self._mine(source, data, test), test.pair
@@ -177,12 +152,9 @@ class Bucc(Benchmark):
         ]
         for way, result in mined.items():
             headline = way in (self.main, self.cosine, RESCORED)
-            if tuning:
-                outcome.scores.append(_score(test, way, result, tuning.mined[way].threshold, TUNED, headline))
-            if tuning and way in changes:
-                threshold = tuning.sized(way, changes[way], test)
-                outcome.scores.append(_score(test, way, result, threshold, SIZED, headline))
-            outcome.scores.append(_score(test, way, result, result.threshold, SAME, headline))
+            thresholds = tuning.thresholds(way, result) if tuning else {}
+            for metric, threshold in (thresholds | {SAME: result.threshold}).items():
+                outcome.scores.append(_score(test, way, result, threshold, metric, headline))
         if self._seeded or self.probes == "encoder":
             self._calibrated(source, data, test, mined, outcome)
         for way in dict.fromkeys((self.main, self.cosine)):
