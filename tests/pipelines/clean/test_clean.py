@@ -239,6 +239,7 @@ def test_inspect_explains_the_scores_of_pairs(scoring_encoder: Path, tmp_path: P
     bitext = BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2"))
     right, _, wrong = explain_pairs(bitext, str(scoring_encoder), 3)
     assert right.log_odds > 0 > wrong.log_odds and wrong.parts[0].log_odds < 0 and wrong.line == 3
+    assert right.given is None and "score in the file" not in result.output
     (tmp_path / "none.tsv").write_text("a\t\n")
     with pytest.raises(InputError, match="no pairs in it to explain"):
         explain_pairs(BitextSettings(path=str(tmp_path / "none.tsv")), str(scoring_encoder), 3)
