@@ -54,7 +54,8 @@ def _check(folder: Path, lines: int, search: str) -> None:
     write_texts(folder, lines)
     settings = PlanSettings(search=search)  # type: ignore[arg-type]
     english = planned_side(str(folder / _FILES[0]), settings.sample, 0)
-    others = PlannedSide(*sampled_lines([str(folder / _FILES[1])], settings.sample), None)  # of many languages
+    of_many = sampled_lines([str(folder / _FILES[1])], settings.sample)
+    others = PlannedSide(of_many.lines, of_many.texts, None, of_many.windows)
     plan = bill_of([english, others], settings).plan
     command = [sys.executable, "-m", __name__, str(folder), plan.search]
     made = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
