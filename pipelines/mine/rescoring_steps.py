@@ -6,7 +6,7 @@ step works on a range of ids (`candidate_ends`). The scores are those of `rescor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -243,15 +243,15 @@ def _together(parts: Iterable[FeatureRows], most: int) -> Iterator[FeatureRows]:
     for part in parts:
         if taken and sum(len(rows.edges) for rows in (*taken, part)) > most:
             yield _joined(taken)
-            taken.clear()
         taken.append(part)
     if taken:
         yield _joined(taken)
 
 
-def _joined(parts: Sequence[FeatureRows]) -> FeatureRows:
-    """By source and target, so that the scores of a shard do not depend on what came first."""
+def _joined(parts: list[FeatureRows]) -> FeatureRows:
+    """By source and target, whatever came first; the parts are let go of."""
     rows = FeatureRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    parts.clear()
     order = np.lexsort((rows.edges["target"], rows.edges["source"]))
     return FeatureRows(*(column[order] for column in rows))
 

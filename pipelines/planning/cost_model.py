@@ -106,7 +106,7 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
         search = "exact" if sides[0] * sides[1] <= EXACT_LIMIT else "partitioned"
     shards = sum(-(-side // settings.rows_per_shard) for side in sides)
     stages = [_linear(stage, sum(sides), shards, found, settings) for stage in STAGES]
-    stages[0] = stages[0]._replace(core_hours=_prepare_seconds(sides, found) / 3600)
+    stages[0] = stages[0]._replace(core_hours=prepare_seconds(sides, found) / 3600)
     blocks = sum(
         math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
     )
@@ -160,7 +160,7 @@ def _seconds(stage: str, rows: float, found: Calibrated) -> float:
     return max(first + of_row * (rows - found.whole.rows), loaded)
 
 
-def _prepare_seconds(sides: tuple[float, float], found: Calibrated) -> float:
+def prepare_seconds(sides: tuple[float, float], found: Calibrated) -> float:
     """As other stages of words that are known, and so much for each that is new."""
     few, many, first, loaded = (run.stages["prepare"] for run in (found.small, found.again, found.whole, found.warm))
     of_row = max(many.known_seconds - few.known_seconds, 0.0) / max(found.again.rows - found.small.rows, 1)

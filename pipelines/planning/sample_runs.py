@@ -173,22 +173,15 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
     again = rescoring_of(settings.rescore, encoder)
     sentences: list[Dataset] = []
-    for name, (file, lang) in zip(_SIDES, sides, strict=True):
-        asked = PrepareSettings(
-            inputs=[f"{PROTOCOL}://{file}"],
-            out=f"{url}/{name}",
-            read=ReadSettings(lang=lang or "en"),
-            lang_filter="detect" if lang else "assume",
-            encoder=encoder,
-            rows_per_shard=settings.rows_per_shard,
-        )
-        with _measured(stages, "prepare"):
+    for name, side in zip(_SIDES, sides, strict=True):
+        asked = text_settings(f"{url}/{name}", side, settings)
+        with measured(stages, "prepare"):
             sentences.append(prepare(asked, alone))
-        with _measured(stages, "embed"):
+        with measured(stages, "embed"):
             wanted = EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder, device=_CORES)
             embed(wanted, alone)
     rows = sum(dataset.rows for dataset in sentences)
-    with _measured(stages, "graph"):
+    with measured(stages, "graph"):
         build_graph(_graph_settings(url, settings), alone)
     corpora = [SideFolders(corpus=f"{url}/{name}") for name in _SIDES]
     chosen = MineSettings(
@@ -200,10 +193,22 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
         rescore=again,
         rows_per_shard=settings.rows_per_shard,
     )
-    with _measured(stages, "mine"):
+    with measured(stages, "mine"):
         pairs = mine(chosen, alone)
     lines = sum(dataset.manifest.counters.rows_in for dataset in sentences)
     return SampleRun(lines, len(sentences[0].shards), rows, pairs.rows, stages)
+
+
+def text_settings(out: str, side: PlainText, settings: PlanSettings) -> PrepareSettings:
+    """How the text of a side is prepared."""
+    return PrepareSettings(
+        inputs=[f"{PROTOCOL}://{side.file}"],
+        out=out,
+        read=ReadSettings(lang=side.lang or "en"),
+        lang_filter="detect" if side.lang else "assume",
+        encoder=settings.encoder,
+        rows_per_shard=settings.rows_per_shard,
+    )
 
 
 def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
@@ -221,7 +226,8 @@ def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
 
 
 @contextmanager
-def _measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
+def measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
+    """Adds to a stage what is done meanwhile."""
     seconds, files, before, begun = _processor_seconds(), traffic(), stages[stage], own_bytes()
     met = TextEncoder.met
     with _watched_memory() as most:

@@ -41,7 +41,7 @@ def test_what_is_forgotten_is_met_again() -> None:
     assert NO_WORDS.new_words(10**9) == 0
 
 
-@pytest.mark.parametrize("windows", [[], [[]], [["a"]], [["the same"] * 50]])
+@pytest.mark.parametrize("windows", [[], [[]], [["a"]], [[], ["a b"]], [["the same"] * 50]])
 def test_little_text_grows_little(windows: list[list[str]]) -> None:
     found = measure_growth(windows, default_encoder(), "en")
     assert 0 < found.power <= 1 and found.new_words(1000) <= 2000
