@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
+from typing import ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -61,11 +63,27 @@ def tokenizer_fingerprint(subword: str, settings: TextSettings) -> str:
     return f"{subword} {settings!r}"
 
 
+class NewWords(NamedTuple):
+    """Words that were not known yet, their characters, and what it took to cut them into subwords."""
+
+    words: int = 0
+    characters: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: NewWords) -> NewWords:  # type: ignore[override]
+        return NewWords(self.words + other.words, self.characters + other.characters, self.seconds + other.seconds)
+
+    def __sub__(self, other: NewWords) -> NewWords:
+        return NewWords(self.words - other.words, self.characters - other.characters, self.seconds - other.seconds)
+
+
 class TextEncoder:
     """Sentences to token ids; cheap to pickle, so that workers of any kind can have one each.
 
     Segmentation holds the interpreter lock: `threads` are SentencePiece's, and more cores want more processes.
     """
+
+    met: ClassVar[NewWords] = NewWords()  # by all of this process: what a plan counts on
 
     def __init__(self, settings: TextSettings, subword: Subword, *, threads: int = 1) -> None:
         self.settings = settings
@@ -106,6 +124,9 @@ class TextEncoder:
         return known.encode(list(map(cut.spaced, sentences)), partial(self._encode_words, cut))
 
     def _encode_words(self, cut: Segmenter, words: list[str]) -> Tokens:
+        begun = time.thread_time()
         segmented = [cut.tokens(word) for word in words]
         lower = lowercase(segmented) if self.settings.normalize.lowercase else segmented
-        return self.subword.encode(lower, threads=self.threads)
+        tokens = self.subword.encode(lower, threads=self.threads)
+        TextEncoder.met += NewWords(len(words), sum(map(len, words)), time.thread_time() - begun)
+        return tokens

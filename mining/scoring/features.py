@@ -33,7 +33,7 @@ NAMES = (
     *surface.NAMES,
     *(f"{name} over {rivals}" for name in _CONTRASTED for rivals in ("source rivals", "target rivals")),
 )
-_COLUMNS = [NAMES.index(name) for name in _CONTRASTED]
+CONTRASTED = [NAMES.index(name) for name in _CONTRASTED]  # columns of plain features
 MUTUAL = FORWARD | BACKWARD
 _LIKELY = 0.1  # of the mutual best pairs, those of the highest margin, tell the lengths of translations
 _FEWEST_LIKELY = 200
@@ -108,7 +108,7 @@ def plain_features(
 
 def rival_contrasts(plain: NDArray[np.float32], ends: NDArray[np.int64]) -> NDArray[np.float32]:
     """(pairs, contrasted features) of all candidates of some sentences, which `ends` names: against each other."""
-    return contrasts(plain[:, _COLUMNS], ends)
+    return contrasts(plain[:, CONTRASTED], ends)
 
 
 def with_contrasts(

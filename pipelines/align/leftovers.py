@@ -18,7 +18,7 @@ from pipelines.datasets.manifest import join
 from pipelines.embed.embed_settings import default_encoder
 from pipelines.mine.mine_settings import JobSettings, SideSettings, ThresholdSettings
 from pipelines.mine.pair_stage import pair_batches
-from pipelines.mine.rescored_graph import may_rescore
+from pipelines.mine.rescored_graph import rescoring_of
 from pipelines.mine.text_job import mine_corpora
 from pipelines.prepare.readers import ReadSettings
 from pipelines.runners.runner import Runner
@@ -45,24 +45,28 @@ def mine_leftovers(
         if not places[-1]:
             return []
         sides.append(SideSettings(inputs=[url], read=ReadSettings(lang=corpus.lang), lang_filter="assume"))
+    rescored = has_classifier(settings)
+    likely = math.log(_LEAST_PROBABILITY / (1 - _LEAST_PROBABILITY))
     job = JobSettings(
         source=sides[0],
         target=sides[1],
         encoder=settings.encoder or default_encoder(),
         work=join(work, "mine"),
-        threshold=ThresholdSettings(at_least=math.log(_LEAST_PROBABILITY / (1 - _LEAST_PROBABILITY))),
-        rescore="on",
+        threshold=ThresholdSettings(at_least=likely if rescored else _LEAST_MARGIN),
+        rescore="on" if rescored else "off",
         # The languages were checked, or trusted, when the documents were read.
         filters=FilterSettings(language=None),
         device=settings.device,
         threads=settings.threads,
     )
-    rescored = may_rescore(job)
-    if not rescored:
-        job = job.model_copy(update={"threshold": ThresholdSettings(at_least=_LEAST_MARGIN), "rescore": "off"})
     mined = mine_corpora(job, runner).pairs
     rows = _rows(pair_batches(mined), places[0], places[1], probabilities=rescored)
     return list(rebatch(rows, SCHEMA))
+
+
+def has_classifier(settings: AlignSettings) -> bool:
+    """Whether the encoder's pair classifier judges leftovers; one that cannot be read is refused."""
+    return rescoring_of("auto", settings.encoder or default_encoder()) is not None
 
 
 def leftovers(result: AlignResult, side: int) -> Iterator[tuple[DocumentText, int]]:

@@ -18,17 +18,19 @@ _LEAST_SHARE = 0.5  # of the sentences: a bitext that wants cleaning has others
 
 
 def with_languages(bitext: BitextSettings) -> tuple[BitextSettings, list[str]]:
-    """The bitext with languages detected from its first rows, where these can tell; and notes for a person."""
+    """The bitext with languages named by its first units, or detected from its first rows; and notes for a person."""
     names = "src_lang", "tgt_lang"
     given = [getattr(bitext, name) for name in names]
     if all(given) or bitext.kind == Format.MOSES:  # whose files are named by their languages
         return bitext, []
-    found = _of_units(bitext) if bitext.kind == Format.TMX else _of_texts(bitext)
+    names_them = bitext.kind == Format.TMX
+    found = _of_units(bitext) if names_them else _of_texts(bitext)
+    told = "named by the first unit of the TMX" if names_them else "detected from the text"
     chosen, notes = {}, []
     for side, name, known, lang in zip(("source", "target"), names, given, found, strict=True):
         if not known and lang:
             chosen[name] = lang
-            notes.append(f"{side} language: {lang}, detected from the text")
+            notes.append(f"{side} language: {lang}, {told}")
     return bitext.model_copy(update=chosen), notes
 
 

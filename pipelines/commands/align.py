@@ -113,13 +113,15 @@ def _aligned_pairs(
 ) -> tuple[AlignResult, list[pa.RecordBatch]]:
     """The alignment, and pairs mined from what it leaves over; the work folder is held where it is used."""
     from mining.locks import held_folder
-    from pipelines.align.leftovers import mine_leftovers
+    from pipelines.align.leftovers import has_classifier, mine_leftovers
     from pipelines.runners.runner import load_runner
 
     if overrides and runner is None:
         raise InputError("--runner-set changes settings of a runner; name one with --runner")
     chosen = load_runner(runner, overrides or []) if runner else None
     mines = settings.leftovers == "mine"
+    if mines:
+        has_classifier(settings)  # one that cannot be read is refused before hours of alignment
     with held_folder(work) if mines or runner else nullcontext():
         result = _aligned(settings, work, chosen)
         if not mines:

@@ -42,7 +42,7 @@ OPTIONS = {
 FEW = "too few pairs were scored ({}) to estimate how many of them are right"
 _ENOUGH = 50
 UNNAMED = (
-    "a language cannot be told from the text: without --src-lang and --tgt-lang no pair is dropped for its language, "
+    "a language cannot be told from the bitext: without --src-lang and --tgt-lang no pair is dropped for its language, "
     "and words are cut as in English"
 )
 

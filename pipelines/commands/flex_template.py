@@ -20,6 +20,7 @@ from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
 from pipelines.mine.job_defaults import columns_read, fill_in_choices, fill_in_languages
 from pipelines.mine.mine_settings import JobSettings
+from pipelines.mine.rescored_graph import require_fit, rescoring
 from pipelines.mine.text_transform import MineText
 from pipelines.runners.clusters import DataflowSettings
 from pipelines.runners.runner import ResourceHints
@@ -52,7 +53,9 @@ def split_arguments(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
 def build(parameters: dict[str, str], options: PipelineOptions) -> beam.Pipeline:
     """The pipeline from text to files of pairs."""
     settings = job_settings(parameters)
+    again = rescoring(settings)
     facts = describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
+    require_fit(again, facts.fingerprint)
     hints = ResourceHints(parameters.get("accelerator") or DataflowSettings().accelerator, min_ram=True)
     out = _required(parameters, "out")
     languages = settings.source.read.lang, settings.target.read.lang

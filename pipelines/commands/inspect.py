@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipelines.runners.quiet import quiet_beam
+
+if TYPE_CHECKING:
+    from pipelines.inspection.explained_pairs import ExplainedPair
 
 
 def command(
@@ -23,13 +26,18 @@ def command(
     encoder: Annotated[
         str | None, typer.Option(help="With --explain: an encoder with a pair classifier; default: the built-in one.")
     ] = None,
+    classifier: Annotated[
+        str | None,
+        typer.Option(help="With --explain: folder of a pair classifier; default: the encoder's."),
+    ] = None,
 ) -> None:
     """Describe any file or folder of twinlode: what it is, rows, settings, fingerprints, first rows.
 
     Datasets, encoders (ours, sentence-transformers, Hugging Face), graphs, pairs in every format, vectors, rounds,
     loops, work folders.
 
-    With --explain, the first pairs of a file or of a pairs dataset and why the pair classifier trusts each of them.
+    With --explain, the first pairs of a file or of a pairs dataset and why the pair classifier trusts each of them;
+    mined pairs with the score that they have. Margins and rivals are those of the file, not of the whole mine.
 
     \b
     Examples:
@@ -40,7 +48,7 @@ def command(
     from rich.console import Console
     from rich.text import Text
 
-    from pipelines.commands.console_output import show
+    from pipelines.commands.console_output import say_notes, show
     from pipelines.inspection import describe
     from pipelines.runners.console_table import show_table
 
@@ -51,18 +59,25 @@ def command(
         from pipelines.clean.bitext_rows import BitextSettings
         from pipelines.inspection.explained_pairs import explain_pairs, pairs_file
 
-        bitext = {"path": pairs_file(path), "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
+        file, encoder = pairs_file(path), encoder or str(default.model_folder())
+        bitext = {"path": file.url, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
         settings = validate_settings(BitextSettings, bitext, "inspect")
-        for pair in explain_pairs(settings, encoder or str(default.model_folder()), rows):
+        for pair in explain_pairs(settings, encoder, rows, classifier):
             console.print(
                 Text.assemble((f"line {pair.line}", "bold"), f"\n{pair.source}\n{pair.target}"), soft_wrap=True
             )
-            parts = [[part.name, f"{part.value:.2f}", f"{part.log_odds:+.1f}"] for part in pair.parts]
-            total = ["all features", "", f"{pair.log_odds:+.1f}"]
-            show_table([["what speaks for and against it", "value", "log odds"], *parts, total], console, end=1)
+            show_table([["what speaks for and against it", "value", "log odds"], *_parts(pair)], console, end=1)
+        say_notes(file.doubts(encoder, classifier))
         return
     found = describe(path, rows)
     console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)
     show(None, found.facts)
     if found.rows:
         show_table([list(found.columns), *map(list, found.rows)], console, texts=True)
+
+
+def _parts(pair: ExplainedPair) -> list[list[str]]:
+    """What moves the odds of a pair, what that comes to, and the score that it had."""
+    parts = [[part.name, f"{part.value:.2f}", f"{part.log_odds:+.1f}"] for part in pair.parts]
+    total = ["all features", "", f"{pair.log_odds:+.1f}"]
+    return [*parts, total] if pair.given is None else [*parts, total, ["score in the file", f"{pair.given:.2f}", ""]]

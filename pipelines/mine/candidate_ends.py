@@ -3,12 +3,14 @@
 Each file of the graph and of the texts is read once, and its rows go to the range they belong to: forward edges,
 backward lists and target texts to ranges of targets, where edges of both directions meet (`join_targets`); from there
 edges go with their target's text to ranges of sources, to which forward lists and source texts come, too
-(`join_sources`). A range is so small that its edges, texts and features fit a worker.
+(`join_sources`). A range is so small that its lists, texts and features fit a worker. Any number of sources may have
+found one target, though: edges come to it in parts, of which no more are taken together than fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +30,8 @@ Part = TypeVar("Part")
 
 
 class ForwardEdges(NamedTuple):
+    """Edges as one side found them."""
+
     source: np.ndarray
     target: np.ndarray
     cosine: np.ndarray
@@ -115,21 +119,87 @@ def read_texts_of(shard: TextShard) -> pa.Array:
     return read_shard(shard.url, ["text"], shard.checksum)["text"].combine_chunks().cast(pa.large_string())
 
 
-def join_targets(key: int, parts: Iterable[object], least_mean: float) -> Iterator[tuple[int, TargetEnds]]:
-    """Everything that came to a range of targets, by range of sources."""
-    given = list(parts)
-    lists, first = _local_lists(_of(Lists, given), key), key * ROWS
-    texts = _texts(_of(TextRows, given))
-    found = _of(ForwardEdges, given)
-    back_target, place = np.nonzero(lists.ids != MISSING)
-    source = np.concatenate([*(part.source for part in found), lists.ids[back_target, place]])
-    target = np.concatenate([*(part.target for part in found), back_target + first])
-    cosine = np.concatenate([*(part.cosine for part in found), lists.scores[back_target, place]])
-    forward_count = len(source) - len(place)
-    directions = np.repeat(np.array([FORWARD, BACKWARD], np.uint8), [forward_count, len(place)])
-    times_found = np.bincount(target[:forward_count] - first, minlength=len(lists.ids))
-    edges = _united(source, target, cosine, directions)
-    backward = end_features(lists, times_found, edges.target - first, edges.source, edges.cosine, least_mean)
+def join_targets(key: int, parts: Iterable[object], least_mean: float, most: int) -> Iterator[tuple[int, TargetEnds]]:
+    """Everything that came to a range of targets, by range of sources.
+
+    `parts` are gone through several times: first counted, then joined for so many ranges of sources together as have
+    no more than `most` edges.
+    """
+    first = key * ROWS
+    found = _TargetParts.of(parts, first)
+    lists = _local_lists(found.lists, key)
+    texts, back = _texts(found.texts), _backward_edges(lists, first)
+    for begin, end in _runs(found.edges + Counter((back.source // ROWS).tolist()), most):
+        own = (_between(part, begin, end) for part in parts if isinstance(part, ForwardEdges))
+        edges = _both_ways([part for part in own if len(part.source)], _between(back, begin, end))
+        backward = end_features(lists, found.times, edges.target - first, edges.source, edges.cosine, least_mean)
+        yield from _by_sources(edges, backward, texts)
+
+
+class _TargetParts(NamedTuple):
+    """What has a bound of all that came to a range of targets, and counts of the edges that sources found."""
+
+    lists: list[Lists]
+    texts: list[TextRows]
+    times: np.ndarray  # (ROWS,) how many sources found each target
+    edges: Counter[int]  # by range of sources
+
+    @classmethod
+    def of(cls, parts: Iterable[object], first: int) -> _TargetParts:
+        found = cls([], [], np.zeros(ROWS, np.int64), Counter())
+        for part in parts:
+            if isinstance(part, Lists):
+                found.lists.append(part)
+            elif isinstance(part, TextRows):
+                found.texts.append(part)
+            elif isinstance(part, ForwardEdges):
+                found.times[:] += np.bincount(part.target - first, minlength=ROWS)
+                found.edges.update(dict(zip(*_counts(part.source // ROWS), strict=True)))
+        return found
+
+
+def _counts(keys: np.ndarray) -> tuple[list[int], list[int]]:
+    found, counts = np.unique(keys, return_counts=True)
+    return found.tolist(), counts.tolist()
+
+
+def _runs(counts: Mapping[int, int], most: int) -> Iterator[tuple[int, int]]:
+    """Ranges from one to before another that count no more than `most` together, if it is not a single one."""
+    begin, taken = 0, 0
+    for key in sorted(counts):
+        if taken and taken + counts[key] > most:
+            yield begin, key
+            begin, taken = key, 0
+        taken += counts[key]
+    if counts:
+        yield begin, max(counts) + 1
+
+
+def _between(edges: ForwardEdges, begin: int, end: int) -> ForwardEdges:
+    """Edges of some ranges of sources."""
+    ranges = edges.source // ROWS
+    rows = (ranges >= begin) & (ranges < end)
+    return ForwardEdges(*(column[rows] for column in edges))
+
+
+def _backward_edges(lists: Neighbours, first: int) -> ForwardEdges:
+    """The edges that targets found."""
+    target, place = np.nonzero(lists.ids != MISSING)
+    return ForwardEdges(lists.ids[target, place], target + first, lists.scores[target, place])
+
+
+def _both_ways(forward: Sequence[ForwardEdges], backward: ForwardEdges) -> UnitedEdges:
+    """Edges by source and target, one that was found in both directions once, with both bits."""
+    source, target, cosine = (np.concatenate(columns) for columns in zip(*forward, backward, strict=True))
+    bits = np.full(len(source), FORWARD, np.uint8)
+    bits[len(source) - len(backward.source) :] = BACKWARD
+    order = np.lexsort((target, source))
+    edges = UnitedEdges(source[order], target[order], cosine[order], bits[order])
+    kept, joined = join_directions(edges.source, edges.target, edges.directions)
+    return UnitedEdges(*(column[kept] for column in edges._replace(directions=joined)))
+
+
+def _by_sources(edges: UnitedEdges, backward: EndFeatures, texts: TextRows) -> Iterator[tuple[int, TargetEnds]]:
     for range_of_sources, rows in split_by(edges.source // ROWS, np.arange(len(edges.source))):
         ends = np.unique(edges.target[rows])
         known = EndFeatures(*(column[rows] for column in backward))
@@ -155,14 +225,6 @@ def join_sources(key: int, parts: Iterable[object], least_mean: float) -> Candid
     )
     texts = _texts(_of(TextRows, given)), _texts([part.texts for part in found])
     return Candidates(source, target, cosine, directions, of_graph, *texts)
-
-
-def _united(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, directions: np.ndarray) -> UnitedEdges:
-    """Edges by source and target, one that was found in both directions once, with both bits."""
-    order = np.lexsort((target, source))
-    edges = UnitedEdges(source[order], target[order], cosine[order], directions[order])
-    kept, joined = join_directions(edges.source, edges.target, edges.directions)
-    return UnitedEdges(*(column[kept] for column in edges._replace(directions=joined)))
 
 
 def _local_lists(parts: Sequence[Lists], key: int) -> Neighbours:

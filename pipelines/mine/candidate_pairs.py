@@ -73,7 +73,7 @@ def _cuts(plan: MinePlan, size: int) -> Iterator[Cut]:
     """All edges, a band at a time, with their ranks."""
     first = 0
     for _, parts in by_band_here(propose_here(plan, _propose_all), plan):
-        edges = united(best_first(np.concatenate(parts)))
+        edges = united(best_first(np.concatenate(list(parts))))
         yield cut_edges(edges, np.arange(first, first + len(edges)), plan, size)
         first += len(edges)
 

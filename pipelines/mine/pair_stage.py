@@ -138,7 +138,7 @@ def _match_here(plan: MinePlan) -> Matching:
     return matching
 
 
-def by_band_here(found: list[Proposed], plan: MinePlan) -> Iterator[tuple[int, list[np.ndarray]]]:
+def by_band_here(found: list[Proposed], plan: MinePlan) -> Iterator[tuple[int, Iterable[np.ndarray]]]:
     """The edges of all files, by the number of their band, best first."""
     bands = cut_bands(ScoreCounts.united([each.counts for each in found]), plan)
     bands = cut_crowded(joined_marks(mark(each, plan, bands) for each in found), plan, bands)
@@ -172,7 +172,9 @@ def _filter_here(plan: MinePlan, chosen: ChosenPairs) -> list[Filtered]:
     return [done for group in groups for done in filter_group(group, plan)]
 
 
-def with_texts_here(cuts: Iterable[Cut], plan: MinePlan, ranks_a_group: int) -> Iterator[tuple[int, list[OutputPart]]]:
+def with_texts_here(
+    cuts: Iterable[Cut], plan: MinePlan, ranks_a_group: int
+) -> Iterator[tuple[int, Iterable[OutputPart]]]:
     """Texts come to their pairs through two spools: by sentence shard, and back by group of output shards."""
     with Spool[int, OutputPart](plan.work) as by_group:
         with Spool[TextKey, TextRequest](plan.work) as by_text:

@@ -212,7 +212,7 @@ class Rescore(beam.PTransform):
         described = by_source | "Describe" >> beam.FlatMap(
             describe, known, beam.pvalue.AsSingleton(weights), beam.pvalue.AsSingleton(lengths)
         )
-        found = described | "ByTargetAgain" >> beam.GroupByKey() | "Score" >> beam.Map(rescore, known)
+        found = described | "ByTargetAgain" >> beam.GroupByKey() | "Score" >> beam.FlatMap(rescore, known)
         return found | "All" >> beam.combiners.ToList() | "Note" >> beam.FlatMap(note_rescored, known)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
 import xxhash
 
 from encoder.checkpoint import FINGERPRINT
 from mining.errors import InputError
 from mining.paths import exists, open_url
 from mining.retrieval import Retrieval
-from mining.scoring.classifier import ABOUT, FOLDER
+from mining.scoring.classifier import ABOUT, FOLDER, is_classifier, load_classifier
 from pipelines.mine.mine_settings import JobSettings, RescoreSettings, Rescoring
 
 
 def rescoring(settings: JobSettings) -> RescoreSettings | None:
     """How a job scores its candidates again, or None: `auto` does where the encoder has a classifier of its own.
 
-    A threshold that was given as a number is a margin, so `auto` leaves margins alone then.
+    A threshold that was given as a number is a margin, so `auto` leaves margins alone then. Ask before any text is
+    prepared: what cannot be done, or a damaged classifier, is refused here.
     """
     if not _wants_rescoring(settings):
         if settings.classifier is not None:
@@ -53,10 +52,10 @@ def _wants_rescoring(settings: JobSettings) -> bool:
     return settings.rescore != "off"
 
 
-def may_rescore(settings: JobSettings) -> bool:
-    """Whether there will be a use for the encoder when the graph is there."""
-    folder = _folder_of(settings.classifier, settings.encoder)
-    return _wants_rescoring(settings) and not _unfit(folder, settings.encoder)
+def require_fit(rescore: RescoreSettings | None, fingerprint: str) -> None:
+    """Refuse a classifier of other vectors also where no file tells the fingerprint of the encoder."""
+    if rescore is not None and (reason := _of_another(rescore.classifier, fingerprint)):
+        raise InputError(reason)
 
 
 def _folder_of(classifier: str | None, encoder: str) -> str:
@@ -72,28 +71,24 @@ def rescoring_by(
         return reason
     if retrieval != Retrieval.max:
         return "candidates that are scored again are matched one to one: leave out --retrieval"
-    version = xxhash.xxh3_64_hexdigest(_about(folder))
+    with open_url(f"{folder}/{ABOUT}") as stream:
+        version = xxhash.xxh3_64_hexdigest(stream.read())
     return RescoreSettings(encoder=encoder, classifier=folder, version=version, threads=threads)
 
 
 def _unfit(folder: str, encoder: str) -> str:
-    """Why an encoder's classifier cannot score its candidates, or nothing."""
-    if not exists(f"{folder}/{ABOUT}"):
+    """Why an encoder's classifier cannot score its candidates, or nothing; one that cannot be read is an error."""
+    if not is_classifier(folder):
         return f"{folder.removesuffix(f'/{FOLDER}')} has no pair classifier; make one with train-classifier"
-    try:
-        made_for = json.loads(_about(folder)).get("encoder")
-    except ValueError:
-        return f"{folder}/{ABOUT} is damaged; train the classifier again"
-    if exists(f"{encoder}/{FINGERPRINT}"):
-        with open_url(f"{encoder}/{FINGERPRINT}") as stream:
-            fingerprint = stream.read().decode().strip()
-        if made_for != fingerprint:
-            return (
-                f"the pair classifier in {folder} is of another encoder ({made_for}, not {fingerprint}); train it again"
-            )
-    return ""
+    if not exists(f"{encoder}/{FINGERPRINT}"):  # of Hugging Face, and not known before it is loaded
+        load_classifier(folder)
+        return ""
+    with open_url(f"{encoder}/{FINGERPRINT}") as stream:
+        return _of_another(folder, stream.read().decode().strip())
 
 
-def _about(folder: str) -> bytes:
-    with open_url(f"{folder}/{ABOUT}") as stream:
-        return bytes(stream.read())
+def _of_another(folder: str, fingerprint: str) -> str:
+    made_for = load_classifier(folder).encoder
+    if made_for == fingerprint:
+        return ""
+    return f"the pair classifier in {folder} is of another encoder ({made_for}, not {fingerprint}); train it again"

@@ -16,7 +16,16 @@ from pydantic import BaseModel, ConfigDict
 
 from mining.even_rows import spread_between
 from mining.scoring.classifier import PairClassifier, Use, load_classifier
-from mining.scoring.features import MUTUAL, RATIO, likeliest, plain_features, rival_contrasts, with_contrasts
+from mining.scoring.features import (
+    CONTRASTED,
+    MUTUAL,
+    RATIO,
+    likeliest,
+    plain_features,
+    rival_contrasts,
+    with_contrasts,
+)
+from mining.scoring.rivals import Rivals
 from mining.scoring.surface import LengthModel, TextLengths, count_lengths, length_ratios
 from mining.scoring.word_frequencies import WordFrequencies
 from mining.threads import thread_pool
@@ -33,6 +42,7 @@ from pipelines.mine.candidate_ends import (
     texts_of,
 )
 from pipelines.mine.edges import GraphShard, as_edges
+from pipelines.mine.memory_budget import EDGE_BYTES
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.proposed_edges import Proposed, proposed, write_proposals
 from pipelines.mine.rescoring import require_encoder
@@ -44,6 +54,7 @@ from pipelines.runners.spool import Spool
 WEIGHED = 1_000_000  # sentences of a side by which its words are weighed
 MEASURED = 250_000  # sources whose likely pairs tell the lengths of translations
 SIDES = SOURCE, TARGET = 0, 1
+_FEATURE_BYTES = 1500  # of scoring an edge: its features in parts, joined, in order and with contrasts
 _NOTE = "rescored.json"
 LENGTHS = np.dtype(
     [("ratio", "<f4"), ("source", "<i8"), ("target", "<i8"), ("characters", "<f4"), ("words", "<f4")]
@@ -125,7 +136,7 @@ def rescore_here(plan: MinePlan) -> list[Proposed]:
         with Spool[int, FeatureRows](plan.work) as scored:
             for item in by_source.groups():
                 scored.add(describe(item, plan, weights, lengths))
-            found = [rescore(item, plan) for item in scored.groups()]
+            found = [scores for item in scored.groups() for scores in rescore(item, plan)]
     forget_model()
     return note_rescored(found, plan)
 
@@ -162,7 +173,7 @@ def texts_to_ranges(text: SideText, side: int) -> Iterator[tuple[int, object]]:
 
 
 def targets(item: tuple[int, Iterable[object]], plan: MinePlan) -> Iterator[tuple[int, object]]:
-    return join_targets(*item, _model(plan).classifier.least_mean)
+    return join_targets(*item, _model(plan).classifier.least_mean, plan.settings.edges_at_once)
 
 
 def measure(item: tuple[int, Iterable[object]], plan: MinePlan) -> np.ndarray:
@@ -212,17 +223,44 @@ def describe(
         yield key, FeatureRows(edges[rows], plain[rows], of_source[rows])
 
 
-def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Proposed:
-    """Score all edges of a range of targets; those among probes serve calibration only, and are left out."""
+def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Iterator[Proposed]:
+    """Score all edges of a range of targets, which are gone through twice: for the best of each target, and then as
+    many together as fit. Edges among probes serve calibration only, and are left out."""
     key, parts = item
-    edges, plain, of_source = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.lexsort((edges["target"], edges["source"]))
-    edges, plain, of_source = edges[order], plain[order], of_source[order]
-    features = with_contrasts(plain, of_source, rival_contrasts(plain, edges["target"]))
+    rivals, first = Rivals(ROWS, len(CONTRASTED)), key * ROWS
+    for part in parts:
+        rivals.add(part.plain[:, CONTRASTED], part.edges["target"] - first)
+    most = max(plan.settings.edges_at_once * EDGE_BYTES // _FEATURE_BYTES, 1)
+    for number, rows in enumerate(_together(parts, most)):
+        of_target = rivals.contrasts(rows.plain[:, CONTRASTED], rows.edges["target"] - first)
+        edges = _scored(rows, of_target, plan)
+        yield write_proposals(plan.work, f"rescored-{key:05d}-{number:05d}.npy", edges, plan.lowest)
+
+
+def _together(parts: Iterable[FeatureRows], most: int) -> Iterator[FeatureRows]:
+    """Rows of several parts in one, no more than `most` where no part has more."""
+    taken: list[FeatureRows] = []
+    for part in parts:
+        if taken and sum(len(rows.edges) for rows in (*taken, part)) > most:
+            yield _joined(taken)
+        taken.append(part)
+    if taken:
+        yield _joined(taken)
+
+
+def _joined(parts: list[FeatureRows]) -> FeatureRows:
+    """By source and target, whatever came first; the parts are let go of."""
+    rows = FeatureRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    parts.clear()
+    order = np.lexsort((rows.edges["target"], rows.edges["source"]))
+    return FeatureRows(*(column[order] for column in rows))
+
+
+def _scored(rows: FeatureRows, of_target: np.ndarray, plan: MinePlan) -> np.ndarray:
+    edges, features = rows.edges, with_contrasts(rows.plain, rows.of_source, of_target)
     with thread_pool(_threads(plan)) as pool:
         edges["score"] = _model(plan).classifier.log_ratios(features, Use.mining, pool.count)
-    edges = edges[(edges["source"] < plan.source_texts.rows) & (edges["target"] < plan.target_texts.rows)]
-    return write_proposals(plan.work, f"rescored-{key:05d}.npy", edges, plan.lowest)
+    return edges[(edges["source"] < plan.source_texts.rows) & (edges["target"] < plan.target_texts.rows)]
 
 
 def note_rescored(found: Iterable[Proposed], plan: MinePlan) -> list[Proposed]:

@@ -13,10 +13,10 @@ from pipelines.embed.shard_embedder import describe_encoder, encoder_of, facts_o
 from pipelines.embed.vector_shards import EncoderIdentity
 from pipelines.embed.vector_stage import embed
 from pipelines.mine.memory_budget import memory_shares, require_memory
-from pipelines.mine.mine_settings import JobSettings, SideSettings
+from pipelines.mine.mine_settings import JobSettings, RescoreSettings, SideSettings
 from pipelines.mine.pair_search import EmbeddedText, JobResult, Report, SideData, require_codebook, search_pairs
 from pipelines.mine.probe_pairs import ProbeSide, add_probes
-from pipelines.mine.rescored_graph import may_rescore, rescoring
+from pipelines.mine.rescored_graph import require_fit, rescoring
 from pipelines.mine.shipped_probes import add_shipped_probes
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
@@ -54,13 +54,13 @@ def mine_corpora(
     given = [settings.encoder, settings.work, *filter(None, [settings.codebook, settings.classifier])]
     require_reachable(runner, [*settings.source.inputs, *settings.target.inputs, *given])
     settings = settings.model_copy(update={"threads": worker_threads(runner, settings.threads)})
+    again = rescoring(settings)
     with held_folder(settings.work):
-        if runner is not None and is_cluster(runner) and not (_is_begun(settings) or _is_too_deep(settings, runner)):
+        if runner is not None and is_cluster(runner) and not (_is_begun(settings) or _is_too_deep(again, runner)):
             report("prepare, embed, graph and mine, as one job")
-            return _mine_as_one_job(settings, runner)
+            return _mine_as_one_job(settings, again, runner)
         encoder = None if is_cluster(runner) else encoder_of(embed_settings(settings, "", hints_of(runner)))
-        source, target = _embed_sides(settings, encoder, runner, quiet, report)
-        again = rescoring(settings)
+        source, target = _embed_sides(settings, again, encoder, runner, quiet, report)
         if again is None:
             encoder = None  # else `held_encoder` finds it when candidates are scored
         return search_pairs(settings, source, target, runner, rescore=again, quiet=quiet, report=report)
@@ -71,18 +71,17 @@ def _is_begun(settings: JobSettings) -> bool:
     return any(is_complete(join(settings.work, side)) for side in ("src", "tgt"))
 
 
-def _is_too_deep(settings: JobSettings, runner: Runner) -> bool:
+def _is_too_deep(again: RescoreSettings | None, runner: Runner) -> bool:
     """Flink reads the graph of a job by recursion, which ends where one with so many steps does not fit its stack."""
-    return isinstance(runner, FlinkSettings) and may_rescore(settings)
+    return isinstance(runner, FlinkSettings) and again is not None
 
 
-def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
+def _mine_as_one_job(settings: JobSettings, again: RescoreSettings | None, runner: Runner) -> JobResult:
     from pipelines.mine.text_transform import MineText
 
-    facts = _describe(settings)
-    require_codebook(settings, facts)
-    again = may_rescore(settings)
-    run(lambda: MineText(settings, facts, hints_of(runner), rescoring=again), runner, workers=1)
+    facts = _described(settings, again)
+    rescored = again is not None
+    run(lambda: MineText(settings, facts, hints_of(runner), rescoring=rescored), runner, workers=1)
     work = settings.work
     return JobResult(
         open_dataset(join(work, "src"), "sentences"),
@@ -93,11 +92,15 @@ def _mine_as_one_job(settings: JobSettings, runner: Runner) -> JobResult:
 
 
 def _embed_sides(
-    settings: JobSettings, encoder: Encoder | None, runner: Runner | None, quiet: bool, report: Report
+    settings: JobSettings,
+    again: RescoreSettings | None,
+    encoder: Encoder | None,
+    runner: Runner | None,
+    quiet: bool,
+    report: Report,
 ) -> tuple[SideData, SideData]:
     """Sentences and vectors of both sides, and probe pairs; `encoder` is None where the runner's workers load it."""
-    facts = _describe(settings) if encoder is None else facts_of(encoder)
-    require_codebook(settings, facts)
+    facts = _described(settings, again, encoder)
     source = _prepare_side(settings, "src", settings.source, facts, runner, quiet, report)
     target = _prepare_side(settings, "tgt", settings.target, facts, runner, quiet, report)
     require_memory(settings.memory, settings.k, facts.dim, source.sentences, target.sentences, settings.threads)
@@ -118,8 +121,15 @@ def _embed_sides(
     return SideData(corpora[0], probes[0]), SideData(corpora[1], probes[1])
 
 
-def _describe(settings: JobSettings) -> EncoderIdentity:
-    return describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
+def _described(settings: JobSettings, again: RescoreSettings | None, encoder: Encoder | None = None) -> EncoderIdentity:
+    """The encoder; a codebook or a classifier of another one is refused before anything is prepared."""
+    if encoder is not None:
+        facts = facts_of(encoder)
+    else:
+        facts = describe_encoder(settings.encoder, trust_remote_code=settings.trust_remote_code)
+    require_codebook(settings, facts)
+    require_fit(again, facts.fingerprint)
+    return facts
 
 
 def _prepare_side(

@@ -20,6 +20,7 @@ from pipelines.planning.cost_model import CostPlan, predict
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.plan_settings import PlanSettings
 from pipelines.planning.sample_runs import Calibrated, calibrate_machine, made_up_lines, sampled_lines
+from pipelines.planning.word_growth import WINDOW
 from pipelines.runners.console_table import show_table
 
 
@@ -32,6 +33,7 @@ class PlannedSide(NamedTuple):
     lines: int
     sample: list[str]
     lang: str | None
+    windows: list[list[str]]  # of consecutive lines
 
 
 class Bill(NamedTuple):
@@ -52,7 +54,8 @@ def make_bill(source: str, target: str, settings: PlanSettings) -> Bill:
 
 
 def bill_of(sides: Sequence[PlannedSide], settings: PlanSettings) -> Bill:
-    found = calibrate_machine(settings, [side.sample for side in sides], [side.lang for side in sides])
+    texts, langs = [side.sample for side in sides], [side.lang for side in sides]
+    found = calibrate_machine(settings, texts, langs, [side.windows for side in sides])
     free = float(shutil.disk_usage(".").free)
     return Bill(predict((sides[0].lines, sides[1].lines), found, settings, free), found)
 
@@ -63,19 +66,20 @@ def planned_side(given: str, sample: int, seed: int) -> PlannedSide:
         count = int(given.replace("_", "").replace(",", ""))
         if not count:
             raise InputError("there is nothing to plan for 0 lines")
-        return PlannedSide(count, made_up_lines(sample, seed), None)
+        texts = made_up_lines(sample, seed)
+        return PlannedSide(count, texts, None, [texts])
     if exists(join(given, MANIFEST)):
         dataset = open_dataset(given, "sentences")
-        texts: list[str] = []
+        texts = []
         for shard in dataset.shards:
             texts += read_shard(dataset.shard_url(shard), ["text"])["text"][: sample - len(texts)].to_pylist()
             if len(texts) >= sample:
                 break
-        return PlannedSide(dataset.rows, texts, _language(texts))
-    lines, texts = sampled_lines(expand([given]), sample)
-    if not texts:
+        return PlannedSide(dataset.rows, texts, _language(texts), [texts[:WINDOW]])
+    found = sampled_lines(expand([given]), sample)
+    if not found.texts:
         raise InputError(f"{given}: there is no text in it")
-    return PlannedSide(lines, texts, _language(texts))
+    return PlannedSide(found.lines, found.texts, _language(found.texts), found.windows)
 
 
 def _language(texts: list[str]) -> str | None:

@@ -29,7 +29,6 @@ from pipelines.prepare.duplicates import BYTES_PER_ROW
 from pipelines.prepare.prepare_settings import PrepareSettings
 
 _OPENS_A_BLOCK = 6  # of text: read, its rows, hashes and note written, hashes and rows read again
-_NEW_WORDS = 0.6  # different words of a text grow as this power of its length (Heaps' law)
 _EMBED_COPIES = 4  # of a shard's vectors: what a shard takes, with its tokens
 _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 50 bytes to and from a store at 150 MB/s
 _CANDIDATES = 1.6  # of a target for each of its k neighbours: those that it found, and others that found it
@@ -107,6 +106,7 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
         search = "exact" if sides[0] * sides[1] <= EXACT_LIMIT else "partitioned"
     shards = sum(-(-side // settings.rows_per_shard) for side in sides)
     stages = [_linear(stage, sum(sides), shards, found, settings) for stage in STAGES]
+    stages[0] = stages[0]._replace(core_hours=prepare_seconds(sides, found) / 3600)
     blocks = sum(
         math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
     )
@@ -157,10 +157,17 @@ def _seconds(stage: str, rows: float, found: Calibrated) -> float:
     few, many = found.small.stages[stage].seconds, found.again.stages[stage].seconds
     of_row = max(many - few, 0.0) / max(found.again.rows - found.small.rows, 1)
     first, loaded = (run.stages[stage].seconds for run in (found.whole, found.warm))
-    # Words that are not known yet are cut into pieces; the more text, the fewer of its words are new.
-    words = max(first - loaded - many, 0.0) if stage == "prepare" else 0.0
-    grown = max(rows / max(found.whole.rows, 1), 1.0) ** _NEW_WORDS - 1
-    return max(first + of_row * (rows - found.whole.rows) + words * grown, loaded)
+    return max(first + of_row * (rows - found.whole.rows), loaded)
+
+
+def prepare_seconds(sides: tuple[float, float], found: Calibrated) -> float:
+    """As other stages of words that are known, and so much for each that is new."""
+    few, many, first, loaded = (run.stages["prepare"] for run in (found.small, found.again, found.whole, found.warm))
+    of_row = max(many.known_seconds - few.known_seconds, 0.0) / max(found.again.rows - found.small.rows, 1)
+    of_word = first.met.seconds / max(first.met.words, 1)
+    words = sum(growth.new_words(rows) for growth, rows in zip(found.growth, sides, strict=True))
+    known = first.known_seconds + of_row * (sum(sides) - found.whole.rows)
+    return max(known + of_word * words, loaded.seconds)
 
 
 def _more_memory(stage: str, rows: float, found: Calibrated, settings: PlanSettings) -> float:

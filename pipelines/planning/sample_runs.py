@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from encoder.text import NewWords, TextEncoder
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
@@ -30,6 +31,7 @@ from pipelines.planning.gpu_rates import GpuRates, gpu_rates
 from pipelines.planning.index_rates import IndexRates, measure_index
 from pipelines.planning.kernel_rates import Kernels, measure_kernels, read_sample
 from pipelines.planning.plan_settings import PlanSettings
+from pipelines.planning.word_growth import WindowSample, WordGrowth, measure_growth
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
 from pipelines.prepare.sentence_stage import prepare
@@ -50,6 +52,12 @@ class MeasuredRun(NamedTuple):
     files: Traffic
     memory: int = 0
     begun: int = 0  # bytes that the process had when the stage began
+    met: NewWords = NewWords()  # of these seconds, and what is not known of a further text
+
+    @property
+    def known_seconds(self) -> float:
+        """But for words that were new."""
+        return max(self.seconds - self.met.seconds, 0.0)
 
 
 class SampleRun(NamedTuple):
@@ -84,6 +92,7 @@ class Calibrated(NamedTuple):
     kernels: Kernels
     dim: int
     line_bytes: tuple[float, float]  # of each side
+    growth: tuple[WordGrowth, WordGrowth]  # of each side's words
     gpu: GpuRates | None = None
     index_rates: IndexRates | None = None  # where an approximate search is planned
     rescored: bool = False  # whether a classifier scores the candidates of these mines
@@ -95,9 +104,12 @@ class Calibrated(NamedTuple):
 
 
 def calibrate_machine(
-    settings: PlanSettings, texts: Sequence[Sequence[str]], langs: Sequence[str | None]
+    settings: PlanSettings,
+    texts: Sequence[Sequence[str]],
+    langs: Sequence[str | None],
+    windows: Sequence[Sequence[Sequence[str]]],
 ) -> Calibrated:
-    """Mines of the texts and of parts of them, and the kernels on their vectors."""
+    """Mines of the texts and of parts of them, and the kernels on their vectors; `windows` tell how words grow."""
 
     def sample(
         name: str, lines: int, rows: int, run: Callable[..., SampleRun] = run_stages, search: Search = "exact"
@@ -122,6 +134,9 @@ def calibrate_machine(
         vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
         read = read_sample(vectors)
     kernels = measure_kernels(read, settings)
+    growth, other = (
+        measure_growth(given, settings.encoder, lang or "en") for given, lang in zip(windows, langs, strict=True)
+    )
     source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
     rates = measure_index(read.units, settings.k) if settings.search == "approximate" else None
     found = Calibrated(
@@ -129,6 +144,7 @@ def calibrate_machine(
         kernels=kernels,
         dim=read.dim,
         line_bytes=(source, target),
+        growth=(growth, other),
         index_rates=rates,
         rescored=rescoring_of(settings.rescore, settings.encoder) is not None,
     )
@@ -157,22 +173,15 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
     again = rescoring_of(settings.rescore, encoder)
     sentences: list[Dataset] = []
-    for name, (file, lang) in zip(_SIDES, sides, strict=True):
-        asked = PrepareSettings(
-            inputs=[f"{PROTOCOL}://{file}"],
-            out=f"{url}/{name}",
-            read=ReadSettings(lang=lang or "en"),
-            lang_filter="detect" if lang else "assume",
-            encoder=encoder,
-            rows_per_shard=settings.rows_per_shard,
-        )
-        with _measured(stages, "prepare"):
+    for name, side in zip(_SIDES, sides, strict=True):
+        asked = text_settings(f"{url}/{name}", side, settings)
+        with measured(stages, "prepare"):
             sentences.append(prepare(asked, alone))
-        with _measured(stages, "embed"):
+        with measured(stages, "embed"):
             wanted = EmbedSettings(sentences=asked.out, out=f"{url}/{name}-vectors", encoder=encoder, device=_CORES)
             embed(wanted, alone)
     rows = sum(dataset.rows for dataset in sentences)
-    with _measured(stages, "graph"):
+    with measured(stages, "graph"):
         build_graph(_graph_settings(url, settings), alone)
     corpora = [SideFolders(corpus=f"{url}/{name}") for name in _SIDES]
     chosen = MineSettings(
@@ -184,10 +193,22 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
         rescore=again,
         rows_per_shard=settings.rows_per_shard,
     )
-    with _measured(stages, "mine"):
+    with measured(stages, "mine"):
         pairs = mine(chosen, alone)
     lines = sum(dataset.manifest.counters.rows_in for dataset in sentences)
     return SampleRun(lines, len(sentences[0].shards), rows, pairs.rows, stages)
+
+
+def text_settings(out: str, side: PlainText, settings: PlanSettings) -> PrepareSettings:
+    """How the text of a side is prepared."""
+    return PrepareSettings(
+        inputs=[f"{PROTOCOL}://{side.file}"],
+        out=out,
+        read=ReadSettings(lang=side.lang or "en"),
+        lang_filter="detect" if side.lang else "assume",
+        encoder=settings.encoder,
+        rows_per_shard=settings.rows_per_shard,
+    )
 
 
 def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
@@ -205,14 +226,17 @@ def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
 
 
 @contextmanager
-def _measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
+def measured(stages: dict[str, MeasuredRun], stage: str) -> Iterator[None]:
+    """Adds to a stage what is done meanwhile."""
     seconds, files, before, begun = _processor_seconds(), traffic(), stages[stage], own_bytes()
+    met = TextEncoder.met
     with _watched_memory() as most:
         yield
     files = traffic() - files
     total = Traffic(*(a + b for a, b in zip(before.files, files, strict=True)))
     seconds = before.seconds + _processor_seconds() - seconds
-    stages[stage] = MeasuredRun(seconds, total, max(before.memory, *most), before.begun or begun)
+    met = before.met + TextEncoder.met - met
+    stages[stage] = MeasuredRun(seconds, total, max(before.memory, *most), before.begun or begun, met)
 
 
 @contextmanager
@@ -247,21 +271,30 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def sampled_lines(urls: Sequence[str], count: int) -> tuple[int, list[str]]:
-    """How many lines there are, and at most `count` of them that are not blank, spread evenly."""
+class SampledText(NamedTuple):
+    """How many lines there are, some of them spread evenly, and some windows of consecutive ones."""
+
+    lines: int
+    texts: list[str]
+    windows: list[list[str]]
+
+
+def sampled_lines(urls: Sequence[str], count: int) -> SampledText:
+    """At most `count` lines that are not blank."""
     from mining.files import open_decompressed
 
     kept: list[bytes] = []
-    seen, step = 0, 1
+    seen, step, windows = 0, 1, WindowSample()
     for url in urls:
         with open_decompressed(url) as stream:
             while lines := stream.readlines(1 << 22):
                 kept += lines[-seen % step :: step]
                 seen += len(lines)
+                windows.add(lines)
                 while len(kept) > 4 * count:
                     kept, step = kept[::2], 2 * step
     texts = [text for line in kept if (text := line.decode("utf-8", "replace").strip())]
-    return seen, list(spread_evenly(texts, count))
+    return SampledText(seen, list(spread_evenly(texts, count)), windows.texts())
 
 
 def made_up_lines(count: int, seed: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -42,11 +42,26 @@ class Spool(Generic[Key, Value]):
             pickle.dump(value, self._file, pickle.HIGHEST_PROTOCOL)
             Spool.spooled += self._file.tell() - self._places[key][-1]
 
-    def groups(self) -> Iterator[tuple[Key, list[Value]]]:
-        """Every key with its values, by key; nothing may be added any more."""
+    def groups(self) -> Iterator[tuple[Key, Iterable[Value]]]:
+        """Every key with its values, by key; nothing may be added any more.
+
+        Values are read as they are asked for, any number of times, as those of an engine are.
+        """
         for key in sorted(self._places):
-            values = []
-            for place in self._places[key]:
-                self._file.seek(place)
-                values.append(pickle.load(self._file))
-            yield key, values
+            yield key, _Values(self, self._places[key])
+
+    def value(self, place: int) -> Value:
+        """What is at a place of the file."""
+        self._file.seek(place)
+        found: Value = pickle.load(self._file)
+        return found
+
+
+class _Values(Iterable[Value]):
+    """The values of a key."""
+
+    def __init__(self, spool: Spool[Any, Value], places: Sequence[int]) -> None:
+        self._spool, self._places = spool, places
+
+    def __iter__(self) -> Iterator[Value]:
+        return map(self._spool.value, self._places)

@@ -25,7 +25,7 @@ from pipelines.runners.spool import Spool
 from tests.benchmarks.bench_memory import write_texts
 from tests.benchmarks.real_pairs import DATA
 
-_FILES = "en.txt", "xx.txt"
+FILES = "en.txt", "xx.txt"
 
 
 class Compared(NamedTuple):
@@ -53,9 +53,7 @@ def main() -> None:
 def _check(folder: Path, lines: int, search: str) -> None:
     write_texts(folder, lines)
     settings = PlanSettings(search=search)  # type: ignore[arg-type]
-    english = planned_side(str(folder / _FILES[0]), settings.sample, 0)
-    others = PlannedSide(*sampled_lines([str(folder / _FILES[1])], settings.sample), None)  # of many languages
-    plan = bill_of([english, others], settings).plan
+    plan = bill_of(planned_sides(folder, settings), settings).plan
     command = [sys.executable, "-m", __name__, str(folder), plan.search]
     made = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
     found = TypeAdapter(SampleRun).validate_json(made)
@@ -63,6 +61,13 @@ def _check(folder: Path, lines: int, search: str) -> None:
     print("stage | CPU s | read | written | shuffled | files opened | memory of the process", flush=True)
     for stage in plan.stages:
         print(" | ".join([stage.stage, *_figures(stage, found.stages[stage.stage])]), flush=True)
+
+
+def planned_sides(folder: Path, settings: PlanSettings) -> tuple[PlannedSide, PlannedSide]:
+    """English, and text of many languages."""
+    english = planned_side(str(folder / FILES[0]), settings.sample, 0)
+    others = sampled_lines([str(folder / FILES[1])], settings.sample)
+    return english, PlannedSide(others.lines, others.texts, None, others.windows)
 
 
 def _figures(stage: StageCost, run: MeasuredRun) -> list[str]:
@@ -79,7 +84,7 @@ def _figures(stage: StageCost, run: MeasuredRun) -> list[str]:
 def measured(folder: Path, search: str) -> None:
     """One mine, in a process of its own."""
     settings = PlanSettings(search=search)  # type: ignore[arg-type]
-    sides = [PlainText(folder / file, lang) for file, lang in zip(_FILES, ("en", None), strict=True)]
+    sides = [PlainText(folder / file, lang) for file, lang in zip(FILES, ("en", None), strict=True)]
     with patch.object(partition, "search_key", _counted_search):
         found = run_stages(folder / "mine", settings, sides)
     print(TypeAdapter(SampleRun).dump_json(found).decode())

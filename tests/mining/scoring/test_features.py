@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mining.knn import knn_graph
 from mining.retrieval import candidates
 from mining.scoring import features, graph_features, lexicon, maxsim, surface
-from mining.scoring.rivals import contrasts
+from mining.scoring.rivals import Rivals, contrasts
 from mining.scoring.words import split_words
 from mining.threads import thread_pool
 from mining.vectors import from_array
@@ -47,6 +49,23 @@ def test_contrasts_are_with_the_best_other_candidate() -> None:
     values = np.array([[0.9], [0.5], [0.7], [0.1]], np.float32)
     np.testing.assert_allclose(contrasts(values, source), [[0.4], [-0.4], [np.nan], [np.nan]], rtol=1e-5)
     np.testing.assert_allclose(contrasts(values, target), [[0.2], [np.nan], [-0.2], [np.nan]], rtol=1e-5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.1, 0.2, 0.5, np.nan])), max_size=12), st.integers(0, 12)
+)
+def test_rivals_in_parts_are_those_of_all(pairs: list[tuple[int, float]], cut: int) -> None:
+    ends = np.array([end for end, _ in pairs], np.int64)
+    values = np.array([[value] for _, value in pairs], np.float32).reshape(-1, 1)
+    rivals = Rivals(4, 1)
+    for rows in (slice(cut), slice(cut, None)):
+        rivals.add(values[rows], ends[rows])
+    expected = []
+    for place, (end, value) in enumerate(pairs):
+        others = [v for other, (e, v) in enumerate(pairs) if e == end and other != place and not np.isnan(v)]
+        expected.append(np.float32(value) - np.float32(max(others)) if others else np.nan)
+    np.testing.assert_array_equal(rivals.contrasts(values, ends)[:, 0], np.array(expected, np.float32))
+    np.testing.assert_array_equal(contrasts(values, ends)[:, 0], np.array(expected, np.float32))
 
 
 def test_maxsim_is_the_weighted_mean_of_best_matches() -> None:

@@ -239,6 +239,7 @@ def test_inspect_explains_the_scores_of_pairs(scoring_encoder: Path, tmp_path: P
     bitext = BitextSettings(path=str(tmp_path / "in.tsv"), columns=("1", "2"))
     right, _, wrong = explain_pairs(bitext, str(scoring_encoder), 3)
     assert right.log_odds > 0 > wrong.log_odds and wrong.parts[0].log_odds < 0 and wrong.line == 3
+    assert right.given is None and "score in the file" not in result.output
     (tmp_path / "none.tsv").write_text("a\t\n")
     with pytest.raises(InputError, match="no pairs in it to explain"):
         explain_pairs(BitextSettings(path=str(tmp_path / "none.tsv")), str(scoring_encoder), 3)
@@ -370,7 +371,11 @@ def test_languages_that_nobody_names_are_those_of_the_text(tmp_path: Path) -> No
     file = tmp_path / "in.tsv"
     file.write_text("".join(f"{GERMAN} {number}.\t{ENGLISH} {number}.\n" for number in range(20)))
     found, notes = with_languages(BitextSettings(path=str(file)))
-    assert (found.src_lang, found.tgt_lang, len(notes)) == ("de", "en", 2)
+    assert (found.src_lang, found.tgt_lang) == ("de", "en")
+    assert notes == [
+        "source language: de, detected from the text",
+        "target language: en, detected from the text",
+    ]
     file.write_text("1\t2\n")
     assert with_languages(BitextSettings(path=str(file)))[1] == []
 
@@ -378,8 +383,12 @@ def test_languages_that_nobody_names_are_those_of_the_text(tmp_path: Path) -> No
 def test_a_translation_memory_names_its_languages(tmp_path: Path) -> None:
     units = "".join(f'<tuv xml:lang="{lang}"><seg>a</seg></tuv>' for lang in ("de_DE", "en-GB"))
     (tmp_path / "in.tmx").write_text(f'<tmx version="1.4"><header/><body><tu>{units}</tu></body></tmx>')
-    found, _ = with_languages(BitextSettings(path=str(tmp_path / "in.tmx")))
+    found, notes = with_languages(BitextSettings(path=str(tmp_path / "in.tmx")))
     assert (found.src_lang, found.tgt_lang) == ("de", "en")
+    assert notes == [
+        "source language: de, named by the first unit of the TMX",
+        "target language: en, named by the first unit of the TMX",
+    ]
     assert next(read_chunks(found))["reason"].to_pylist() == [None]
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from encoder.checkpoint import FINGERPRINT
 from encoder.inference import Encoder
 from mining.errors import InputError
 from mining.filters import FilterSettings
+from mining.scoring.classifier import ABOUT, FOLDER
+from pipelines import cli
+from pipelines.align.align_settings import AlignSettings
+from pipelines.align.leftovers import has_classifier
+from pipelines.commands.align import _aligned_pairs
+from pipelines.commands.flex_template import build
 from pipelines.embed import loaded_encoders
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_stage import pair_batches
-from pipelines.mine.rescored_graph import rescoring
+from pipelines.mine.rescored_graph import require_fit, rescoring
 from pipelines.mine.score_curve import ScoreCurve
 from pipelines.mine.text_job import mine_corpora
 from tests.pipelines.clean.conftest import toy_pairs
@@ -154,3 +162,100 @@ def test_rescoring_that_cannot_be_is_refused_when_asked_for(
     assert rescoring(job_of(scoring_encoder, tmp_path, **changes)) is None
     with pytest.raises(InputError, match=message):
         rescoring(job_of(scoring_encoder, tmp_path, rescore="on", **changes))
+
+
+def edited(folder: Path, **changes: object) -> None:
+    about = json.loads((folder / ABOUT).read_text())
+    (folder / ABOUT).write_text(json.dumps(about | changes))
+
+
+def cut_off(folder: Path) -> None:
+    (folder / "trees-mining-1.txt.gz").write_bytes(b"half of it")
+
+
+SPOILT = pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (shutil.rmtree, "has no pair classifier; make one with train-classifier"),
+        (lambda folder: edited(folder, encoder="0" * 32), "is of another encoder"),
+        (lambda folder: edited(folder, version=0), "another version of twinlode; train it again"),
+        (cut_off, "train the classifier again"),
+    ],
+)
+
+
+@pytest.fixture
+def own_classifier(scoring_encoder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(scoring_encoder / FOLDER, tmp_path / "own"))
+
+
+@SPOILT
+def test_a_spoilt_classifier_is_refused_before_anything_is_prepared(
+    scoring_encoder: Path,
+    own_classifier: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[Path], object],
+    message: str,
+) -> None:
+    spoil(own_classifier)
+    stages: list[str] = []
+    with pytest.raises(InputError, match=message):
+        mine_corpora(job_of(scoring_encoder, tmp_path, classifier=str(own_classifier)), report=stages.append)
+    given = ["--encoder", str(scoring_encoder), "--classifier", str(own_classifier), "--work", str(tmp_path / "work")]
+    languages = ["--src-lang", "de", "--tgt-lang", "en"]
+    texts = [str(tmp_path / "x.de"), str(tmp_path / "x.en")]
+    monkeypatch.setattr("sys.argv", ["twinlode", "mine", *texts, *given, *languages, "-o", str(tmp_path / "out.tsv")])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert len(said) == 1 and message in said[0]
+    assert not stages and not (tmp_path / "work").exists() and not (tmp_path / "out.tsv").exists()
+
+
+@SPOILT
+def test_a_flex_template_with_a_spoilt_classifier_is_not_built(
+    scoring_encoder: Path, own_classifier: Path, tmp_path: Path, spoil: Callable[[Path], object], message: str
+) -> None:
+    job_of(scoring_encoder, tmp_path)
+    spoil(own_classifier)
+    given = {"src": str(tmp_path / "x.de"), "tgt": str(tmp_path / "x.en"), "src_lang": "de", "tgt_lang": "en"}
+    given |= {"encoder": str(scoring_encoder), "classifier": str(own_classifier)}
+    given |= {"work": str(tmp_path / "work"), "out": str(tmp_path / "pairs-*.tsv")}
+    with pytest.raises(InputError, match=message):
+        build(given, PipelineOptions([]))
+
+
+def test_a_classifier_beside_an_encoder_of_others_is_compared_when_that_is_loaded(
+    scoring_encoder: Path, tmp_path: Path
+) -> None:
+    """Hugging Face's folders have no file that tells the fingerprint."""
+    asked = rescoring(job_of(scoring_encoder, tmp_path))
+    require_fit(asked, (scoring_encoder / FINGERPRINT).read_text().strip())
+    require_fit(None, "0" * 32)
+    with pytest.raises(InputError, match="is of another encoder"):
+        require_fit(asked, "0" * 32)
+
+
+def test_leftovers_of_an_alignment_ask_before_it(scoring_encoder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(scoring_encoder, tmp_path / "encoder"))
+    sides = {name: {"inputs": ["x"], "read": {"lang": lang}} for name, lang in (("source", "de"), ("target", "en"))}
+    settings = AlignSettings.model_validate(sides | {"encoder": str(copy), "leftovers": "mine"})
+    assert has_classifier(settings)
+    edited(copy / FOLDER, version=0)
+    with pytest.raises(InputError, match="another version"):
+        _aligned_pairs(settings, str(tmp_path / "work"), None, None)
+    assert not (tmp_path / "work").exists()
+    shutil.rmtree(copy / FOLDER)
+    assert not has_classifier(settings)
+
+
+def test_rescoring_without_a_classifier_is_refused_before_anything_is_prepared(
+    scoring_encoder: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(scoring_encoder, tmp_path / "encoder", ignore=shutil.ignore_patterns(FOLDER)))
+    with pytest.raises(InputError, match=r"--rescore on: .* has no pair classifier"):
+        mine_corpora(job_of(copy, tmp_path, rescore="on"))
+    assert not (tmp_path / "work").exists()

@@ -14,9 +14,10 @@ from mining.scoring.classifier import FOLDER, load_classifier
 from mining.top_k import MISSING
 from pipelines.datasets.manifest import Dataset, open_dataset
 from pipelines.embed.shard_embedder import describe_encoder
-from pipelines.mine import candidate_ends, pair_stage, rescoring_steps
+from pipelines.mine import candidate_ends, pair_search, pair_stage, rescoring_steps
 from pipelines.mine.candidate_ends import read_texts_of
 from pipelines.mine.edges import GraphShard, as_edges
+from pipelines.mine.memory_budget import EDGE_BYTES
 from pipelines.mine.mine_plan import MinePlan
 from pipelines.mine.pair_stage import pair_batches
 from pipelines.mine.proposed_edges import Proposed, read_proposals
@@ -89,6 +90,28 @@ def test_ranges_have_the_scores_of_the_whole(
     mine_corpora(job_of(scoring_encoder, tmp_path, **changes))
     assert len(kept.edges) == len(kept.whole) > 100
     assert np.array_equal(_ordered(kept.edges), _ordered(kept.whole))
+
+
+@pytest.mark.parametrize("most", [1, 40])
+def test_ranges_are_scored_by_as_many_edges_as_fit(
+    scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    kept = Kept(monkeypatch)
+    _small_ranges(monkeypatch, 8)
+    monkeypatch.setattr(rescoring_steps, "_FEATURE_BYTES", EDGE_BYTES)
+    together: list[int] = []
+    scored = rescoring_steps._scored
+    monkeypatch.setattr(
+        rescoring_steps, "_scored", lambda rows, *given: (together.append(len(rows.edges)), scored(rows, *given))[1]
+    )
+    job = job_of(scoring_encoder, tmp_path, memory="1GiB")
+    begin = pair_search.mine
+    monkeypatch.setattr(
+        pair_search, "mine", lambda asked, *a, **k: begin(asked.model_copy(update={"edges_at_once": most}), *a, **k)
+    )
+    mine_corpora(job)
+    assert np.array_equal(_ordered(kept.edges), _ordered(kept.whole))
+    assert len(together) > len(kept.whole) / 40 - 1 and max(together) <= max(most, 8 * 8), "or those of one part"
 
 
 def test_a_range_may_have_no_candidates(scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

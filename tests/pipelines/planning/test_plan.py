@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from encoder.text import NewWords
 from mining.errors import InputError
 from pipelines.cli import app
 from pipelines.datasets.manifest import open_dataset
@@ -20,6 +21,7 @@ from pipelines.planning.index_rates import IndexRates
 from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
 from pipelines.planning.plan_settings import GpuSettings, PlanSettings, Prices
 from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
+from pipelines.planning.word_growth import NO_WORDS, WordGrowth
 from tests.pipelines.corpora import write_encoder
 
 
@@ -54,6 +56,7 @@ FOUND = Calibrated(
     kernels=KERNELS,
     dim=256,
     line_bytes=(60.0, 60.0),
+    growth=(NO_WORDS, NO_WORDS),
 )
 
 
@@ -86,15 +89,23 @@ def test_a_stage_takes_no_less_than_what_is_loaded() -> None:
 
 
 def test_new_words_become_fewer() -> None:
-    """The first shard takes 15 s, of which 3 are loading and 8 are left when all words are known: 4 are new words."""
-    known = run(128_000, 1, 8.0)
-    found = FOUND._replace(again=known)
-    rows = FOUND.whole.rows
-    taken = [
-        3600 * hours(predict((n, n), found, PlanSettings(encoder="e"), 1e15))["prepare"] for n in (64_000, 640_000)
-    ]
-    assert taken[0] == pytest.approx(15, rel=0.001)
-    assert taken[1] == pytest.approx(15 + 9 * rows * 7 / 108_000 + 4 * (10**0.6 - 1), rel=0.001)
+    """A shard of each side meets 400,000 words in 4 of its 15 s, and once more 100,000 in 1 of 9."""
+    growth = WordGrowth(lines=10_000, words=40_000, power=0.5, remembered=300_000)
+    found = FOUND._replace(
+        whole=with_words(FOUND.whole, NewWords(400_000, 2_000_000, 4.0)),
+        again=with_words(run(128_000, 1, 9.0), NewWords(100_000, 500_000, 1.0)),
+        growth=(growth, growth),
+    )
+    for lines in (100_000, 640_000):
+        rows = 0.9 * lines
+        foreseen = predict((lines, lines), found, PlanSettings(encoder="e"), 1e15).stages[0].core_hours * 3600
+        known = 11 + (2 * rows - FOUND.whole.rows) * (8 - 1) / 108_000
+        of_text = 40_000 * (rows / 10_000) ** 0.5 if rows < 562_500 else 300_000 * rows / 562_500
+        assert foreseen == pytest.approx(known + 2 * of_text * 1e-5, rel=0.001)
+
+
+def with_words(given: SampleRun, met: NewWords) -> SampleRun:
+    return given._replace(stages=given.stages | {"prepare": given.stages["prepare"]._replace(met=met)})
 
 
 def test_an_exact_graph_takes_its_comparisons_and_its_rows() -> None:
@@ -272,10 +283,10 @@ def test_the_table_and_the_json_have_gpu_hours(tmp_path: Path, monkeypatch: pyte
 
 
 def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
-    assert planned_side("1_000_000", 300, 0)[::2] == (1_000_000, None)
+    assert planned_side("1_000_000", 300, 0)[:3:2] == (1_000_000, None)
     (tmp_path / "en.txt").write_text("This is a plain sentence of English text.\n" * 30)
-    lines, sample, lang = planned_side(str(tmp_path / "en.txt"), 10, 0)
-    assert (lines, len(sample), lang) == (30, 10, "en")
+    lines, sample, lang, windows = planned_side(str(tmp_path / "en.txt"), 10, 0)
+    assert (lines, len(sample), lang, [len(window) for window in windows]) == (30, 10, "en", [30])
     (tmp_path / "sat.txt").write_text("ᱟᱢ ᱫᱚ ᱪᱮᱫ ᱮᱢ ᱪᱮᱠᱟᱭᱮᱫᱟ\n" * 30, encoding="utf-8")
     assert planned_side(str(tmp_path / "sat.txt"), 10, 0).lang is None, "no Santali is known: none is detected"
     (tmp_path / "empty.txt").write_text("\n")
@@ -288,7 +299,7 @@ def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
 def test_the_sample_is_spread_over_the_whole_text(lines: int, count: int, tmp_path: Path) -> None:
     for part in range(2):
         (tmp_path / f"{part}.txt").write_text("".join(f"{part * lines + n}\n\n" for n in range(lines)))
-    seen, sample = sample_runs.sampled_lines([str(tmp_path / f"{part}.txt") for part in range(2)], count)
+    seen, sample, _ = sample_runs.sampled_lines([str(tmp_path / f"{part}.txt") for part in range(2)], count)
     numbers = [int(text) for text in sample]
     assert seen == 4 * lines
     assert len(numbers) == min(count, 2 * lines) and numbers == sorted(set(numbers))
