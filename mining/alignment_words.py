@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mining.alignment_band import Band, Products
+from mining.row_products import row_products
 from mining.scoring.maxsim import WordVectors
 from mining.scoring.words import Words
 
@@ -32,7 +33,7 @@ class WordProjection(NamedTuple):
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """(words, fewer), of length one."""
-        projected = vectors @ self.directions
+        projected = row_products(vectors, self.directions)
         lengths = np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-9)
         return np.ascontiguousarray(projected / lengths, np.float32)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mining.errors import InputError
 from mining.files import atomic_group
 from mining.paths import exists, open_url
+from mining.row_products import row_products
 from mining.scoring.features import NAMES, RATIO
 from mining.scoring.prior import Components
 from mining.scoring.trees import Trees, mean_of, parse_trees, predict
@@ -106,7 +107,7 @@ class PairClassifier:
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Word vectors of the encoder in the few dimensions that MaxSim compares."""
-        return np.asarray(vectors @ self.projection, np.float32)
+        return row_products(vectors, self.projection)
 
     def importance(self, use: Use) -> dict[str, float]:
         """Share of the trees' gain of each feature, largest first."""

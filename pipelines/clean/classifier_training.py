@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +16,7 @@ from encoder.settings import Settings
 from mining.knn import knn_graph
 from mining.neighbours import KnnGraph
 from mining.retrieval import Edges
+from mining.row_products import row_products
 from mining.scoring.classifier import PairClassifier, Use
 from mining.scoring.features import MEANS, NAMES, pair_features
 from mining.scoring.fitting import TaskExamples, fit_head
@@ -71,7 +73,7 @@ def train_classifier(
     projection = fit_projection([sample.mixed for sample in samples], encoder, settings.word_dim, rng)
     tasks: list[TaskExamples] = []
     with thread_pool() as threads:
-        maker = TaskMaker(settings, encoder, lambda vectors: vectors @ projection, threads, rng)
+        maker = TaskMaker(settings, encoder, partial(row_products, matrix=projection), threads, rng)
         for sample in samples:
             made = list(maker.examples(sample))
             tasks += made

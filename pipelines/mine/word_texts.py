@@ -17,8 +17,7 @@ from mining.scoring.word_frequencies import WordFrequencies
 from mining.scoring.words import WordNumbers, Words, split_words
 
 _SEGMENTED = CHINESE | {"ja"}
-_PROJECTED = 1024  # words at a time: BLAS multiplies few rows in other ways than many, with other last bits
-Projection = Callable[[np.ndarray], np.ndarray]
+Projection = Callable[[np.ndarray], np.ndarray]  # of each word whatever comes with it
 
 
 def find_words(texts: Sequence[str], lang: str | None) -> Words:
@@ -65,18 +64,12 @@ class WordEncoder:
         missing = numbers < 0
         # in lower case, as words are told apart: which text has one first must not matter
         texts = pc.utf8_lower(words.vocabulary.take(pa.array(rows[missing]))).to_pylist()
-        made = self._projected(self._encoder.encode(texts, lang))
+        made = self._project(self._encoder.encode(texts, lang))
         if older is None or older.vectors is None:
             return made
         vectors = np.empty((len(rows), made.shape[1]), np.float32)
         vectors[missing], vectors[~missing] = made, older.vectors[numbers[~missing]]
         return vectors
-
-    def _projected(self, vectors: np.ndarray) -> np.ndarray:
-        """The same for a word whatever comes with it: which words are new depends on what was met before."""
-        blocks = (vectors[first : first + _PROJECTED] for first in range(0, max(len(vectors), 1), _PROJECTED))
-        padded = (np.pad(block, ((0, _PROJECTED - len(block)), (0, 0))) for block in blocks)
-        return np.concatenate([self._project(block) for block in padded])[: len(vectors)]
 
 
 class _KnownVectors:
