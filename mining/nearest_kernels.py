@@ -1,0 +1,148 @@
+"""Compiled selection of the nearest cells of vectors from their products with centroids.
+
+A row's products are read once: the maxima of disjoint groups of them tell a cut-off that little more than the wanted
+number reaches, and where to look for it. Only these few are put in order.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+LOWEST = np.int32(np.iinfo(np.int32).min)  # below every product
+_GROUPS = 32  # of a row's products for each cell that is wanted, whose maxima are taken
+_MANY = 128  # keys that are sorted otherwise than few
+_MORE = 4  # products above the cut-off than are wanted: to look for a closer one takes longer than to sort these
+
+
+@nb.njit(nogil=True, cache=True)
+def enter(products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
+    """Enter columns of int32 products (rows, cells or more) into the best of the rows `places`; `top` holds theirs.
+
+    The lowest cell wins a tie, and no cell is entered twice.
+    """
+    count = best.shape[1]
+    maxima = np.empty(min(len(cells), _GROUPS * count), np.int32)
+    flags = np.zeros(-(-len(maxima) // 8) * 8, np.uint8)  # a multiple of what is looked at together
+    keys = np.empty(len(cells) + count, np.int64)
+    for i in range(len(places)):
+        row, values = places[i], products[i, : len(cells)]
+        _take_maxima(values, maxima)
+        cutoff = top[row, count - 1]
+        if _highest(maxima) < cutoff:
+            continue
+        if best[row, count - 1] < 0 and len(maxima) >= count:
+            cutoff = max(cutoff, _reached(maxima, count))
+        found = _collect(values, cells, maxima, cutoff, flags, keys)
+        if found:
+            _merge(keys, found, top[row], best[row])
+
+
+@nb.njit(nogil=True, cache=True)
+def _take_maxima(values: np.ndarray, maxima: np.ndarray) -> None:
+    """Of groups of values that are as far from each other as there are groups."""
+    for j in range(len(maxima)):
+        maxima[j] = values[j]
+    for start in range(len(maxima), len(values), len(maxima)):
+        _raise(values[start : start + len(maxima)], maxima)
+
+
+@nb.njit(nogil=True, cache=True)
+def _raise(values: np.ndarray, maxima: np.ndarray) -> None:
+    """In a loop of its own, which vectorises."""
+    for j in range(len(values)):
+        maxima[j] = max(maxima[j], values[j])
+
+
+@nb.njit(nogil=True, cache=True)
+def _highest(values: np.ndarray) -> np.int32:
+    highest = values[0]
+    for j in range(len(values)):
+        highest = max(highest, values[j])
+    return highest
+
+
+@nb.njit(nogil=True, cache=True)
+def _reached(values: np.ndarray, count: int) -> np.int32:
+    """What so many values and hardly more are at least, by halving: to count has no branches, other than to sort."""
+    if count == 1:
+        return _highest(values)
+    low, high = np.int64(values.min()), np.int64(_highest(values)) + 1  # reached by `reaching`, at least `count`; by fewer
+    reaching = len(values)
+    while reaching > count + _MORE and high - low > 1:
+        middle = (low + high) >> 1
+        at_least = _count(values, np.int32(middle))
+        if at_least < count:
+            high = middle
+        else:
+            low, reaching = middle, at_least
+    return np.int32(low)
+
+
+@nb.njit(nogil=True, cache=True)
+def _count(values: np.ndarray, cutoff: np.int32) -> int:
+    reaching = np.int32(0)
+    for j in range(len(values)):
+        reaching += np.int32(values[j] >= cutoff)
+    return reaching
+
+
+@nb.njit(nogil=True, cache=True)
+def _flag(values: np.ndarray, cutoff: np.int32, flags: np.ndarray) -> None:
+    for j in range(len(values)):
+        flags[j] = values[j] >= cutoff
+
+
+@nb.njit(nogil=True, cache=True)
+def _collect(
+    values: np.ndarray, cells: np.ndarray, maxima: np.ndarray, cutoff: np.int32, flags: np.ndarray, keys: np.ndarray
+) -> int:
+    """The keys of values that reach the cut-off, and how many there are: a smaller key is a nearer or a lower cell."""
+    _flag(maxima, cutoff, flags)
+    eights = flags.view(np.uint64)  # few of them are not zero
+    found = 0
+    for eight in range(len(eights)):
+        if eights[eight] == 0:
+            continue
+        for group in range(8 * eight, min(8 * eight + 8, len(maxima))):
+            if flags[group]:
+                for j in range(group, len(values), len(maxima)):
+                    if values[j] >= cutoff:
+                        keys[found] = _key(values[j], cells[j])
+                        found += 1
+    return found
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _key(product: np.int32, cell: np.int32) -> np.int64:
+    return -(np.int64(product) << 32) | np.int64(cell)
+
+
+@nb.njit(nogil=True, cache=True)
+def _merge(keys: np.ndarray, found: int, top: np.ndarray, best: np.ndarray) -> None:
+    """Put what was found and what is in a row's list into order, each cell once."""
+    for slot in range(len(best)):
+        if best[slot] >= 0:
+            keys[found] = _key(top[slot], best[slot])
+            found += 1
+    own = keys[:found]
+    if found > _MANY:
+        own.sort()
+    else:
+        _sort_few(own)
+    slot = 0
+    for i in range(found):
+        if (i == 0 or own[i] != own[i - 1]) and slot < len(best):
+            top[slot], best[slot] = -(own[i] >> 32), own[i] & 0xFFFFFFFF
+            slot += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def _sort_few(keys: np.ndarray) -> None:
+    """By insertion, in a quarter of the time."""
+    for i in range(1, len(keys)):
+        key, slot = keys[i], i
+        while slot > 0 and keys[slot - 1] > key:
+            keys[slot] = keys[slot - 1]
+            slot -= 1
+        keys[slot] = key
