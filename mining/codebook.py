@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from mining.bytewise import round_rows
-from mining.nearest_kernels import LOWEST, enter
+from mining.nearest_kernels import LOWEST, enter, enter_nearest
 from mining.quantised import int8_is_fast
 from mining.threads import Threads
 
@@ -87,7 +87,7 @@ class Codebook:
                 found = best.cells[part]
                 products, top = multiplied[thread, : len(found)], np.full(found.shape, LOWEST)
                 _multiply(codes, self._tile, products)
-                enter(products.numpy(), cells, np.arange(len(found)), top, found)
+                _enter(products.numpy(), cells, np.arange(len(found)), top, found)
                 best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
@@ -109,7 +109,7 @@ class Codebook:
                         tile = groups.tiles[group]
                         products = torch.empty((len(places), tile.shape[1]), dtype=torch.int32)
                         _multiply(codes.index_select(0, torch.from_numpy(places)), tile, products)
-                        enter(products.numpy(), groups.cells[group], places, top, found)
+                        _enter(products.numpy(), groups.cells[group], places, top, found)
                 best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
@@ -221,8 +221,13 @@ def _multiply(rows: torch.Tensor, tile: torch.Tensor, products: torch.Tensor) ->
         products.copy_(torch.mm(rows, tile))
 
 
+def _enter(products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
+    (enter if best.shape[1] > 1 else enter_nearest)(products, cells, places, top, best)
+
+
 def _members(groups: np.ndarray, count: int) -> list[np.ndarray]:
     """For each of so many groups the rows of `groups` (rows, groups of a row) that are in it."""
-    order = np.argsort(groups, axis=None, kind="stable")
+    small = groups.astype(np.min_scalar_type(count))  # of two bytes, which are sorted in linear time
+    order = np.argsort(small, axis=None, kind="stable")
     edges = np.searchsorted(groups.ravel()[order], np.arange(1, count))
     return np.split(order // groups.shape[1], edges)

@@ -11,6 +11,7 @@ import numpy as np
 
 LOWEST = np.int32(np.iinfo(np.int32).min)  # below every product
 _GROUPS = 32  # of a row's products for each cell that is wanted, whose maxima are taken
+_SEARCHED = 128  # products that are looked through for their highest
 _MANY = 128  # keys that are sorted otherwise than few
 _MORE = 4  # products above the cut-off than are wanted: to look for a closer one takes longer than to sort these
 
@@ -36,6 +37,24 @@ def enter(products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.n
         found = _collect(values, cells, maxima, cutoff, flags, keys)
         if found:
             _merge(keys, found, top[row], best[row])
+
+
+@nb.njit(nogil=True, cache=True)
+def enter_nearest(
+    products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray
+) -> None:
+    """The same for one cell of each row, in a quarter of the time. Of what is as near the first stays."""
+    for i in range(len(places)):
+        row, found = places[i], -1
+        highest = top[row, 0]
+        for start in range(0, len(cells), _SEARCHED):
+            part = _highest(products[i, start : min(start + _SEARCHED, len(cells))])
+            if part > highest:
+                highest, found = part, start
+        if found >= 0:
+            while products[i, found] != highest:
+                found += 1
+            top[row, 0], best[row, 0] = highest, cells[found]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -65,8 +84,6 @@ def _highest(values: np.ndarray) -> np.int32:
 @nb.njit(nogil=True, cache=True)
 def _reached(values: np.ndarray, count: int) -> np.int32:
     """What so many values and hardly more are at least, by halving: to count has no branches, other than to sort."""
-    if count == 1:
-        return _highest(values)
     low, high = np.int64(values.min()), np.int64(_highest(values)) + 1  # reached by `reaching`, at least `count`; by fewer
     reaching = len(values)
     while reaching > count + _MORE and high - low > 1:
