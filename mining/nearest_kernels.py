@@ -34,9 +34,10 @@ def enter(products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.n
             continue
         if best[row, count - 1] < 0 and len(maxima) >= count:
             cutoff = max(cutoff, _reached(maxima, count))
-        found = _collect(values, cells, maxima, cutoff, flags, keys)
-        if found:
-            _merge(keys, found, top[row], best[row])
+        listed = _listed(top[row], best[row], keys)
+        found = listed + _collect(values, cells, maxima, cutoff, flags, keys[listed:])
+        if found > listed:
+            _order(keys[:found], top[row], best[row])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -136,21 +137,26 @@ def _key(product: np.int32, cell: np.int32) -> np.int64:
 
 
 @nb.njit(nogil=True, cache=True)
-def _merge(keys: np.ndarray, found: int, top: np.ndarray, best: np.ndarray) -> None:
-    """Put what was found and what is in a row's list into order, each cell once."""
-    for slot in range(len(best)):
-        if best[slot] >= 0:
-            keys[found] = _key(top[slot], best[slot])
-            found += 1
-    own = keys[:found]
-    if found > _MANY:
-        own.sort()
+def _listed(top: np.ndarray, best: np.ndarray, keys: np.ndarray) -> int:
+    """The keys of what is in a row's list, and how many there are."""
+    listed = 0
+    while listed < len(best) and best[listed] >= 0:
+        keys[listed] = _key(top[listed], best[listed])
+        listed += 1
+    return listed
+
+
+@nb.njit(nogil=True, cache=True)
+def _order(keys: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
+    """A row's list from keys in any order, each cell once."""
+    if len(keys) > _MANY:
+        keys.sort()
     else:
-        _sort_few(own)
+        _sort_few(keys)
     slot = 0
-    for i in range(found):
-        if (i == 0 or own[i] != own[i - 1]) and slot < len(best):
-            top[slot], best[slot] = -(own[i] >> 32), own[i] & 0xFFFFFFFF
+    for i in range(len(keys)):
+        if (i == 0 or keys[i] != keys[i - 1]) and slot < len(best):
+            top[slot], best[slot] = -(keys[i] >> 32), keys[i] & 0xFFFFFFFF
             slot += 1
 
 
