@@ -84,9 +84,9 @@ def _highest(values: np.ndarray) -> np.int32:
 
 @nb.njit(nogil=True, cache=True)
 def _reached(values: np.ndarray, count: int) -> np.int32:
-    """What so many values and hardly more are at least, by halving: to count has no branches, other than to sort."""
-    low, high = np.int64(values.min()), np.int64(_highest(values)) + 1  # reached by `reaching`, at least `count`; by fewer
-    reaching = len(values)
+    """What so many values and hardly more are at least, by halving: counting, unlike sorting, has no branches."""
+    low, high = np.int64(values.min()), np.int64(_highest(values)) + 1
+    reaching = len(values)  # the lower bound; the upper one fewer than wanted
     while reaching > count + _MORE and high - low > 1:
         middle = (low + high) >> 1
         at_least = _count(values, np.int32(middle))
@@ -102,7 +102,7 @@ def _count(values: np.ndarray, cutoff: np.int32) -> int:
     reaching = np.int32(0)
     for j in range(len(values)):
         reaching += np.int32(values[j] >= cutoff)
-    return reaching
+    return int(reaching)
 
 
 @nb.njit(nogil=True, cache=True)
