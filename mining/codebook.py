@@ -161,7 +161,7 @@ class Codebook:
 
 def compares_all(cells: int, *, several: bool = False) -> bool:
     """Whether a vector is compared with all of so many centroids; for several more groups are wanted, and pay later."""
-    return cells <= (4 * ALL_CELLS if several else ALL_CELLS)
+    return cells <= (2 * ALL_CELLS if several else ALL_CELLS)
 
 
 def compared(cells: int, *, several: bool = False) -> float:

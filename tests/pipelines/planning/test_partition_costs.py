@@ -71,7 +71,7 @@ def cost_of(rows: float, **changes: object) -> PartitionCost:
 def test_it_grows_as_the_rows() -> None:
     some, more = (cost_of(rows, memory="1024GiB") for rows in (1e8, 1e9))
     for name in ("seconds", "shuffled", "opens", "written"):
-        assert getattr(more, name) / getattr(some, name) == pytest.approx(10, rel=0.15), name
+        assert getattr(more, name) / getattr(some, name) == pytest.approx(10, rel=0.2), name  # seconds by another level of groups
 
 
 def test_cells_are_no_more_than_the_vectors_that_they_begin_with() -> None:
