@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from mining.codebook import Codebook
+from mining.codebook import Codebook, train_codebook
+from mining.threads import Threads
 
 KEY_BYTES = 256 << 20
+_TOGETHER = 4  # cells, and groups of them, that stay together
 
 
-def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> np.ndarray:
+def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int, pool: Threads) -> np.ndarray:
     """The key of each cell: runs of cells that lie near each other, whose vectors take at most `budget` bytes."""
-    order = _path(codebook.centroids)
+    order = _path(codebook.centroids, pool)
     keys = np.empty(len(order), np.int32)
     key, filled = 0, 0
     for cell in order.tolist():
@@ -22,19 +24,13 @@ def group_cells(codebook: Codebook, bytes_of_cells: np.ndarray, budget: int) -> 
     return keys
 
 
-def _path(centroids: np.ndarray) -> np.ndarray:
-    """An order of the centroids in which neighbours are near: halves of halves along their longest directions."""
-    order = np.arange(len(centroids))
-    pending, done = [order], []
-    while pending:
-        part = pending.pop()
-        if len(part) <= 4:
-            done.append(part)
-            continue
-        along = centroids[part] @ longest_direction(centroids[part[:: -(-len(part) // 1000)]])
-        ranked = part[np.argsort(along, kind="stable")]
-        pending += [ranked[len(part) // 2 :], ranked[: len(part) // 2]]
-    return np.concatenate(done)
+def _path(centroids: np.ndarray, pool: Threads) -> np.ndarray:
+    """An order of the centroids in which neighbours are near: by groups of a few, which come in such an order, too."""
+    if len(centroids) <= 2 * _TOGETHER:
+        return np.argsort(centroids @ longest_direction(centroids), kind="stable")
+    groups = train_codebook(centroids, len(centroids) // _TOGETHER, pool)
+    ranks = np.argsort(_path(groups.centroids, pool))
+    return np.argsort(ranks[groups.nearest(centroids, 1, pool)[:, 0]], kind="stable")
 
 
 def longest_direction(sample: np.ndarray) -> np.ndarray:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from mining.bytewise import round_rows
+from mining.nearest_kernels import LOWEST, enter, enter_nearest
 from mining.quantised import int8_is_fast
 from mining.threads import Threads
 
@@ -26,12 +26,12 @@ SAMPLE_A_CELL = 32  # vectors that a centroid is trained on
 ITERATIONS = 8
 # Up to here comparing every vector with every centroid is as fast as with those of its groups, to find the nearest one.
 ALL_CELLS = 4096
-_BLOCK_ROWS, _BLOCK_CELLS = 256, 1024  # whose products stay in the cache
+_BLOCK_ROWS, _LEAST_ROWS = 256, 32  # that are multiplied at once
+_BLOCK_PRODUCTS = 1 << 21  # of these, which stay in the cache
 _TILE = 64  # centroids in multiples of this are multiplied twice as fast
 _GROUP_COPIES = 8  # groups that a centroid is in
 _GROUP_CELLS = 192  # centroids of a group
 _GROUPS, _MORE_GROUPS = 8, 16  # whose centroids a vector is compared with, for the nearest cell and for several
-_STRIDE = 256  # products that are tested at once
 _GROUPED_ROWS = 1 << 15  # vectors that are sorted by group at a time
 
 
@@ -77,17 +77,17 @@ class Codebook:
 
     def _nearest_of_all(self, rows: np.ndarray, count: int, pool: Threads) -> NearCells:
         best = NearCells(np.full((len(rows), count), -1, np.int32), np.empty((len(rows), count), np.float32))
-        tiles, cells = self._tiles, np.arange(len(self), dtype=np.int32)
+        cells, height = np.arange(len(self), dtype=np.int32), self._height
+        multiplied = torch.empty((pool.count, height, self._tile.shape[1]), dtype=torch.int32)
 
         def work(thread: int, start: int, stop: int) -> None:
-            for first in range(start, stop, _BLOCK_ROWS):
-                part = slice(first, min(first + _BLOCK_ROWS, stop))
+            for first in range(start, stop, height):
+                part = slice(first, min(first + height, stop))
                 codes, scales = self._row_codes(rows[part])
                 found = best.cells[part]
-                places, top = np.arange(len(found)), np.full(found.shape, self._lowest)
-                for number, tile in enumerate(tiles):
-                    own = cells[number * _BLOCK_CELLS : (number + 1) * _BLOCK_CELLS]
-                    _enter(_products(codes, tile), own, places, top, found)
+                products, top = multiplied[thread, : len(found)], np.full(found.shape, LOWEST)
+                _multiply(codes, self._tile, products)
+                _enter(products.numpy(), cells, np.arange(len(found)), top, found)
                 best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
@@ -103,11 +103,13 @@ class Codebook:
                 part = slice(first, min(first + _GROUPED_ROWS, stop))
                 codes, scales = self._row_codes(rows[part])
                 found = best.cells[part]
-                top = np.full(found.shape, self._lowest)
+                top = np.full(found.shape, LOWEST)
                 for group, places in enumerate(_members(near[part], len(groups.book))):
                     if len(places) and len(groups.cells[group]):
-                        products = _products(codes.index_select(0, torch.from_numpy(places)), groups.tiles[group])
-                        _enter(products, groups.cells[group], places, top, found)
+                        tile = groups.tiles[group]
+                        products = torch.empty((len(places), tile.shape[1]), dtype=torch.int32)
+                        _multiply(codes.index_select(0, torch.from_numpy(places)), tile, products)
+                        _enter(products.numpy(), groups.cells[group], places, top, found)
                 best.cosines[part] = top * scales
 
         pool.multiply_over_rows(len(rows), work)
@@ -118,16 +120,12 @@ class Codebook:
             book = train_codebook(self.centroids, _GROUP_COPIES * len(self) // _GROUP_CELLS, pool)
             near = book.nearest(self.centroids, _GROUP_COPIES, pool)
             cells = [found.astype(np.int32) for found in _members(near, len(book))]
-            self._groups = CellGroups(book, cells, [_tile(self._codes[torch.from_numpy(own)]) for own in cells])
+            self._groups = CellGroups(book, cells, [_padded(self._codes[torch.from_numpy(own)]) for own in cells])
         return self._groups
 
     @cached_property
     def _bytes(self) -> bool:
         return multiplies_bytes(self.centroids.shape[1])
-
-    @property
-    def _lowest(self) -> np.number:
-        return np.int32(np.iinfo(np.int32).min) if self._bytes else np.float32(-np.inf)
 
     @cached_property
     def _codes(self) -> torch.Tensor:
@@ -143,8 +141,13 @@ class Codebook:
         return np.float32(np.abs(self.centroids).max() / np.float32(127))
 
     @cached_property
-    def _tiles(self) -> list[torch.Tensor]:
-        return [_tile(part) for part in self._codes.split(_BLOCK_CELLS)]
+    def _tile(self) -> torch.Tensor:
+        return _padded(self._codes)
+
+    @property
+    def _height(self) -> int:
+        """Rows that are compared with all centroids at once."""
+        return max(_LEAST_ROWS, min(_BLOCK_ROWS, _BLOCK_PRODUCTS // self._tile.shape[1]))
 
     def _row_codes(self, rows: np.ndarray) -> tuple[torch.Tensor, np.ndarray]:
         """Vectors as numbers that are multiplied: int8, each by a scale of its own; and what makes cosines of products.
@@ -205,95 +208,26 @@ def multiplies_bytes(dim: int) -> bool:
     return int8_is_fast() and dim % 8 == 0
 
 
-def _tile(codes: torch.Tensor) -> torch.Tensor:
+def _padded(codes: torch.Tensor) -> torch.Tensor:
     """(dim, cells) for products; further columns mean nothing."""
     return F.pad(codes, (0, 0, 0, -len(codes) % _TILE)).T.contiguous()
 
 
-def _products(rows: torch.Tensor, tile: torch.Tensor) -> np.ndarray:
-    return (torch._int_mm if rows.dtype == torch.int8 else torch.mm)(rows, tile).numpy()
+def _multiply(rows: torch.Tensor, tile: torch.Tensor, products: torch.Tensor) -> None:
+    """Into int32: floats hold such sums as well."""
+    if rows.dtype == torch.int8:
+        torch._int_mm(rows, tile, out=products)
+    else:
+        products.copy_(torch.mm(rows, tile))
+
+
+def _enter(products: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
+    (enter if best.shape[1] > 1 else enter_nearest)(products, cells, places, top, best)
 
 
 def _members(groups: np.ndarray, count: int) -> list[np.ndarray]:
     """For each of so many groups the rows of `groups` (rows, groups of a row) that are in it."""
-    order = np.argsort(groups, axis=None, kind="stable")
+    small = groups.astype(np.min_scalar_type(count))  # of two bytes, which are sorted in linear time
+    order = np.argsort(small, axis=None, kind="stable")
     edges = np.searchsorted(groups.ravel()[order], np.arange(1, count))
     return np.split(order // groups.shape[1], edges)
-
-
-@nb.njit(nogil=True, cache=True)
-def _enter(scores: np.ndarray, cells: np.ndarray, places: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
-    """Enter columns of scores, those of `cells`, into the best of the rows `places`; `top` holds their scores.
-
-    The first wins a tie, and no cell is entered twice.
-    """
-    last = best.shape[1] - 1
-    hits = np.zeros(_STRIDE, np.uint8)
-    eights = hits.view(np.uint64)  # few of them are not zero
-    maxima, highest = np.empty(2 * best.shape[1], scores.dtype), np.empty(best.shape[1], scores.dtype)
-    for i in range(len(places)):
-        row = places[i]
-        if last and best[row, 0] < 0 and len(cells) >= 2 * len(maxima):
-            top[row] = _reached(scores[i, : len(cells)], maxima, highest) - 1  # as many are above
-        for start in range(0, len(cells), _STRIDE):
-            values = scores[i, start : min(start + _STRIDE, len(cells))]
-            _flag(values, top[row, last], hits)
-            hits[len(values) :] = 0
-            for eight in range((len(values) + 7) // 8):
-                if eights[eight] == 0:
-                    continue
-                for j in range(8 * eight, min(8 * eight + 8, len(values))):
-                    if values[j] > top[row, last]:
-                        _insert(values[j], cells[start + j], top, best, row)
-
-
-@nb.njit(nogil=True, cache=True)
-def _reached(values: np.ndarray, maxima: np.ndarray, highest: np.ndarray) -> float:
-    """What as many values as `highest` has room for are at least: the lowest of the highest maxima of disjoint groups.
-
-    With it far fewer values are inserted, in order to be dropped again.
-    """
-    groups = len(maxima)
-    maxima[:] = values[:groups]
-    for start in range(groups, len(values) - groups + 1, groups):
-        _raise(values[start : start + groups], maxima)
-    highest[:] = maxima[: len(highest)]
-    highest.sort()
-    for value in maxima[len(highest) :]:
-        if value > highest[0]:
-            place = 0
-            while place + 1 < len(highest) and highest[place + 1] < value:
-                highest[place] = highest[place + 1]
-                place += 1
-            highest[place] = value
-    return highest[0]
-
-
-@nb.njit(nogil=True, cache=True)
-def _raise(values: np.ndarray, maxima: np.ndarray) -> None:
-    """In a loop of its own, which vectorises."""
-    for j in range(len(maxima)):
-        maxima[j] = max(maxima[j], values[j])
-
-
-@nb.njit(nogil=True, cache=True)
-def _flag(values: np.ndarray, cutoff: float, hits: np.ndarray) -> None:
-    """Which values are above it, in a loop of its own, which vectorises."""
-    for j in range(len(values)):
-        hits[j] = values[j] > cutoff
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _insert(score: float, cell: int, top: np.ndarray, best: np.ndarray, row: int) -> None:
-    """Behind all that are as near, unless the cell is among them."""
-    place = top.shape[1] - 1
-    while place > 0 and top[row, place - 1] < score:
-        place -= 1
-    same = place - 1
-    while same >= 0 and top[row, same] == score:
-        if best[row, same] == cell:
-            return
-        same -= 1
-    for slot in range(top.shape[1] - 1, place, -1):
-        top[row, slot], best[row, slot] = top[row, slot - 1], best[row, slot - 1]
-    top[row, place], best[row, place] = score, cell

@@ -57,7 +57,9 @@ def make_keys(partition: Partition, counts: np.ndarray) -> None:
     codebook = codebook_of(partition)
     row_bytes = 4 * codebook.centroids.shape[1] + 16 * (partition.k + 4) + 9 * choose_copies(partition).copies
     sizes, budget = counts * row_bytes, partition.bounds.key_bytes
-    save_arrays(url, keys=group_cells(codebook, sizes, budget), salts=np.maximum(1, -(-sizes // budget)))
+    with thread_pool(partition.threads) as pool:
+        keys = group_cells(codebook, sizes, budget, pool)
+    save_arrays(url, keys=keys, salts=np.maximum(1, -(-sizes // budget)))
 
 
 class CellKeys(NamedTuple):

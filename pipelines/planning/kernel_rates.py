@@ -135,7 +135,7 @@ def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: Pla
     sample = np.concatenate(units)
     book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
     cells = cells_of_sides(book, units, settings.copies, pool)
-    one, many = (group_cells(book, np.ones(len(book), np.int64), size) for size in (len(book), _SMALL_KEY))
+    one, many = (group_cells(book, np.ones(len(book), np.int64), size, pool) for size in (len(book), _SMALL_KEY))
     searches = [
         _Search(sides, cells, keys, settings.k, told) for keys, told in ((one, False), (many, False), (many, True))
     ]
@@ -196,7 +196,7 @@ def _spreads(
         book = train_codebook(sample, count, pool)
         cells = cells_of_sides(book, units, settings.copies, pool)
         begun = time.process_time()
-        keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings))
+        keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings), pool)
         taken = (time.process_time() - begun) / len(book)
         filled = float(np.mean([(side.cells >= 0).sum(1).mean() for side in cells])) / settings.copies
         density = _density(cells, len(book), settings.copies)

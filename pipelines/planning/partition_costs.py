@@ -11,7 +11,7 @@ from pipelines.graph.recall_sample import DEPTH, SAMPLE
 from pipelines.planning.kernel_rates import Kernels, row_bytes
 from pipelines.planning.plan_settings import PlanSettings
 
-_GROUPED = 2.5  # times the work of comparing with as many centroids, where these are of groups
+_GROUPED = {False: 2.5, True: 4.0}  # times the work of comparing with as many centroids, of groups: one, several
 _PASSES = 5  # over the vectors: sample, true neighbours, cells, keys, shards of the graph
 _KEPT_OPEN = 4  # vector files: of no more than these there is one pass
 _OPENS_A_SHARD = 19  # 5 of vectors; sample, true neighbours and cells written and read; shard, note, what is chosen
@@ -119,7 +119,7 @@ def _seconds(size: _Sizes, kernels: Kernels) -> float:
     mean = size.sides[0] * size.sides[1] / size.cells * size.copies**2
     inside = mean * kernels.density(size.cells) / kernels.cells
     nearest, several = (
-        compared(size.cells, several=given) * (1.0 if compares_all(size.cells, several=given) else _GROUPED)
+        compared(size.cells, several=given) * (1.0 if compares_all(size.cells, several=given) else _GROUPED[given])
         for given in (False, True)
     )
     checked = SAMPLE * DEPTH * size.k * size.shards  # neighbours of sampled rows, whose cells are found too

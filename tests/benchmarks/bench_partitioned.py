@@ -203,22 +203,41 @@ def search_with_faiss(x: np.ndarray, y: np.ndarray, folder: Path) -> None:
         ("HNSW", faiss.IndexHNSWFlat(y.shape[1], 32, faiss.METRIC_INNER_PRODUCT), "efSearch"),
     ]
     for name, index, effort in kinds:
-        begun = time.perf_counter()
+        begun = Spent.now()
         index.train(y[:: max(1, len(y) // (40 * cells))])
         index.add(y)
-        built = time.perf_counter() - begun
+        built = begun.since()
         for value in (16, 64, 256):
             faiss.ParameterSpace().set_index_parameter(index, effort, value)
-            begun = time.perf_counter()
+            begun = Spent.now()
             found = index.search(x[rows], K)[1]
-            searched = (time.perf_counter() - begun) * len(x) / QUERIES
+            searched = begun.since().times(len(x) / QUERIES)
             recall = (truth[:, :, None] == found[:, None, :]).any(2).mean()
             first = (truth[:, 0] == found[:, 0]).mean()
+            both = [f"{2 * (one + other):.0f}" for one, other in zip(built, searched, strict=True)]
             print(
-                f"{name}, {effort} {value}: {2 * (built + searched):.0f} s ({built:.0f} s to build, {searched:.0f} s "
-                f"to search a direction), recall@1 {first:.2%}, @{K} {recall:.2%}",
+                f"{name}, {effort} {value}: {both[0]} s, {both[1]} CPU s ({built.cpu:.0f} CPU s to build, "
+                f"{searched.cpu:.0f} to search a direction), recall@1 {first:.2%}, @{K} {recall:.2%}",
                 flush=True,
             )
+
+
+class Spent(NamedTuple):
+    """Seconds by the clock and of the processor."""
+
+    seconds: float
+    cpu: float
+
+    @classmethod
+    def now(cls) -> Spent:
+        return cls(time.perf_counter(), time.process_time())
+
+    def since(self) -> Spent:
+        now = Spent.now()
+        return Spent(now.seconds - self.seconds, now.cpu - self.cpu)
+
+    def times(self, factor: float) -> Spent:
+        return Spent(factor * self.seconds, factor * self.cpu)
 
 
 MEASURES = ("recall_at_1", "recall", "mean_error")

@@ -18,20 +18,22 @@ def test_cells_hold_so_many_rows_of_the_mean_side(rows: tuple[int, int], cells: 
     assert cell_count(*rows) == cells
 
 
-@pytest.mark.parametrize("tile", [64, 1024])
+@pytest.mark.parametrize("products", [1, 1 << 21])  # that are there at once: of as few rows as may be, and of many
 @pytest.mark.parametrize("int8", [False, True])
-def test_nearest_cells_are_those_of_a_full_comparison(int8: bool, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK_CELLS", tile)
+def test_nearest_cells_are_those_of_a_full_comparison(
+    int8: bool, products: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_PRODUCTS", products)
     monkeypatch.setattr(module, "int8_is_fast", lambda: int8)
     book, rows = Codebook(unit(200)), unit(500, seed=1)
     with thread_pool(2) as pool:
         found = book.nearest(rows, 6, pool)
-    products = rows @ book.centroids.T
-    expected = np.argsort(-products, axis=1, kind="stable")[:, :6]
+    cosines = rows @ book.centroids.T
+    expected = np.argsort(-cosines, axis=1, kind="stable")[:, :6]
     monkeypatch.setattr(module, "int8_is_fast", lambda: not int8)
     with thread_pool(1) as pool:
         np.testing.assert_array_equal(Codebook(book.centroids).nearest(rows, 6, pool), found)
-    worst = np.take_along_axis(products, expected, 1)[:, -1] - np.take_along_axis(products, found, 1).min(1)
+    worst = np.take_along_axis(cosines, expected, 1)[:, -1] - np.take_along_axis(cosines, found, 1).min(1)
     assert worst.max() < 0.02  # what rounding to bytes can change
 
 

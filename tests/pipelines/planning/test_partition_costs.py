@@ -70,8 +70,8 @@ def cost_of(rows: float, **changes: object) -> PartitionCost:
 
 def test_it_grows_as_the_rows() -> None:
     some, more = (cost_of(rows, memory="1024GiB") for rows in (1e8, 1e9))
-    for name in ("seconds", "shuffled", "opens", "written"):
-        assert getattr(more, name) / getattr(some, name) == pytest.approx(10, rel=0.15), name
+    for name, off in {"seconds": 0.2, "shuffled": 0.15, "opens": 0.15, "written": 0.15}.items():  # another level
+        assert getattr(more, name) / getattr(some, name) == pytest.approx(10, rel=off), name
 
 
 def test_cells_are_no_more_than_the_vectors_that_they_begin_with() -> None:
