@@ -157,6 +157,8 @@ class LoopSettings(Settings):
                 raise ValueError(f"column {column.title}: no benchmark is called {column.benchmark}: {labels}")
         if not any(column.decides for column in self.columns):
             raise ValueError("no column decides which round is best; leave out `decides: false` of one")
+        if self.classifier is not None and self.mining.retrieval != Retrieval.max:
+            raise ValueError("candidates that a classifier scores are matched one to one: mining.retrieval must be max")
         return self
 
     def round(self, number: int) -> RoundSettings:

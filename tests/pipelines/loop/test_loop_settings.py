@@ -65,3 +65,11 @@ def test_a_plan_survives_the_file_that_torchrun_gets(tree: dict[str, Any]) -> No
     start = {"encoder": "round-0/encoder", "weights": False}
     plan = training_settings(settings, {}, [{"path": "seed.tsv", "weight": 2}], 7, start=start)
     assert validate_settings(TrainSettings, yaml.safe_load(yaml.safe_dump(plan.model_dump(mode="json"))), "") == plan
+
+
+def test_a_classifier_is_not_left_out_silently(tree: dict[str, Any]) -> None:
+    apply_override(tree, "classifier.pairs=400")
+    validate_settings(LoopSettings, tree, "loop.yaml")
+    apply_override(tree, "mining.retrieval=intersect")
+    with pytest.raises(InputError, match="mining.retrieval must be max"):
+        validate_settings(LoopSettings, tree, "loop.yaml")
