@@ -190,8 +190,8 @@ def enter_codes(
                     if _holds(row_places[row], columns[j]) or _holds(column_places[j], row):
                         continue  # a score is offered to both
                     allowed -= 1
-                    quick = _quick_cosine(x, i, y, j) + rounding
-                    if not (quick > row_scores[row, k - 1] or quick > column_scores[j, k - 1]):
+                    lowest = min(row_scores[row, k - 1], column_scores[j, k - 1])
+                    if not value > lowest and not _quick_cosine(x, i, y, j) + rounding > lowest:
                         continue
                     score = _cosine(x, i, y, j)
                     _offer(row_scores, row_places, row, score, columns[j])

@@ -13,7 +13,7 @@ SEARCH = (
     "exact; partitioned, at a cost that grows linearly; approximate, by FAISS on one machine; or auto: exact up to "
     "10^12 comparisons, partitioned beyond"
 )
-COPIES = "partitioned: most cells of a vector. Default: as few as find 97.8% of the k nearest and 99% of probe pairs"
+COPIES = "partitioned: most cells of a vector. Default: as few as find 98.2% of the k nearest and 99% of probe pairs"
 CODEBOOK = "partitioned: folder of a graph of the same encoder, to use its codebook again"
 MEMORY = ByteSize(4 << 30)
 

@@ -54,7 +54,7 @@ class PlanSettings(BaseModel):
     )
     search: Search = Field(default="auto", description=SEARCH)
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    copies: int = Field(default=18, ge=1, description="most cells of a vector in a partitioned search")
+    copies: int = Field(default=20, ge=1, description="most cells of a vector in a partitioned search")
     rescore: Rescoring = Field(default="auto", description=RESCORE)
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")

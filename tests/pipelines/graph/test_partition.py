@@ -125,7 +125,7 @@ def test_an_error_of_the_means_wants_more_copies() -> None:
     ],
 )
 def test_copies_are_enough_by_recall_error_and_known_translations(changes: dict[str, float], enough: bool) -> None:
-    assert CopiesChoice(8, 1.0, 0.0, 0.98)._replace(**changes).is_enough is enough
+    assert CopiesChoice(8, 1.0, 0.0, 0.985)._replace(**changes).is_enough is enough
 
 
 def with_probes(
