@@ -24,8 +24,8 @@ class Plan(NamedTuple):
     mined_weight: float = 4  # how often a mined pair is drawn for each time that a known one is
     probes: int = 200  # pairs of each language to calibrate the threshold with, neither trained on nor mined
     precision: float = 0.8  # to aim at
-    judged_pairs: int = 1500  # of each language, that a pair classifier is trained with
-    trees: int = 120
+    judged_pairs: int = 2500  # of each language, that a pair classifier is trained with
+    trees: int = 200
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -65,6 +65,7 @@ QUICK = FULL._replace(
     seed=tuple(package for package in FULL.seed if package.name not in ("pretix", "mezzanine", "deluge")),
     mined=tuple(package for package in FULL.mined if package.name not in ("spyder", "django-cms")),
     minutes=0.5,
+    judged_pairs=4000,
 )
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from mining.cell_keys import KEY_BYTES, group_cells
 from mining.codebook import ALL_CELLS, ROWS_A_CELL, SAMPLE_A_CELL, Codebook, train_codebook
@@ -73,10 +74,22 @@ class Kernels(NamedTuple):
         return max(many.density / 4, many.density + of_doubling * math.log2(cells / many.cells))
 
     def keys_of_row(self, cells: float, copies: int) -> float:
-        """Copies that share a key with another become fewer as a power of the cells."""
-        few, many = ((spread.cells, max(copies - spread.keys, 1e-6)) for spread in self.spreads)
-        power = min(math.log(many[1] / few[1]) / math.log(many[0] / few[0]), 0.0)
-        return min(max(copies - many[1] * (cells / many[0]) ** power, 1.0), copies)
+        """Of few keys a row goes to most; of many, to those around it, however many there are."""
+        few, many = self.spreads
+        scale = _saturation(few, many)
+        keys = many.keys * math.expm1(-cells / scale) / math.expm1(-many.cells / scale)
+        return min(max(keys, 1.0), copies)
+
+
+def _saturation(few: CellSpread, many: CellSpread) -> float:
+    """The cells with which a row goes to 1 - 1/e of the keys that it would go to among endless ones."""
+    least, most = few.cells / 32, many.cells * 32
+    grown = many.keys / few.keys
+
+    def beyond(scale: float) -> float:
+        return math.expm1(-many.cells / scale) / math.expm1(-few.cells / scale) - grown
+
+    return float(brentq(beyond, least, most)) if beyond(least) < 0 < beyond(most) else least if grown <= 1 else most
 
 
 class SampleVectors(NamedTuple):
