@@ -16,6 +16,7 @@ from mining.scoring.features import TextSide, text_side
 from mining.scoring.word_frequencies import WordFrequencies
 from mining.scoring.words import WordNumbers, Words, split_words
 
+MOST_WORDS = 400_000  # remembered at least, and twice as many at most
 _SEGMENTED = CHINESE | {"ja"}
 Projection = Callable[[np.ndarray], np.ndarray]  # of each word whatever comes with it
 
@@ -36,7 +37,7 @@ class WordEncoder:
     were not met for long are made again. Threads may share one.
     """
 
-    def __init__(self, encoder: Encoder, project: Projection, most: int = 400_000) -> None:
+    def __init__(self, encoder: Encoder, project: Projection, most: int = MOST_WORDS) -> None:
         self._encoder, self._project, self._most = encoder, project, most
         self._recent: dict[str | None, _KnownVectors] = {}
         self._older: dict[str | None, _KnownVectors] = {}

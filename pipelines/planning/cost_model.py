@@ -20,6 +20,7 @@ from mining.knn import plan_cells
 from mining.threads import core_count
 from pipelines.mine.candidate_ends import ROWS as RANGE_ROWS
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
+from pipelines.mine.word_texts import MOST_WORDS
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.index_rates import IndexComparisons, index_comparisons
 from pipelines.planning.partition_costs import one_process_bytes, partition_cost, trained_rows
@@ -34,6 +35,7 @@ _SECONDS_AN_EDGE = 4e-7  # of greedy matching by one worker: 6e-8 of work, and 5
 _CANDIDATES = 1.6  # of a target for each of its k neighbours: those that it found, and others that found it
 _TEXT_BYTES = 16  # of a text besides itself: its id and its end
 _OPENS_A_RANGE = 3
+_WORD_BYTES = 700  # of a word that pair scoring remembers: 128 float32, and room to grow
 _GB = 1e9
 _BLOCK_BYTES = PrepareSettings.model_fields["block_mb"].default * 2**20
 
@@ -194,7 +196,16 @@ def _rescored(stage: StageCost, sides: tuple[float, float], found: Calibrated, s
     of_source, of_target = (max(1.0, -(-side // RANGE_ROWS)) for side in sides)
     reached = of_source * (1 - (1 - 1 / of_source) ** (_CANDIDATES * settings.k))
     texts = sides[1] * (found.line_bytes[1] + _TEXT_BYTES) * (reached - 1)
-    return stage._replace(shuffled=stage.shuffled + texts, objects=stage.objects + _OPENS_A_RANGE * (of_target - 1))
+    words, known = (_words_remembered(some, found) for some in (sides, (found.whole.rows / 2,) * 2))
+    return stage._replace(
+        shuffled=stage.shuffled + texts,
+        objects=stage.objects + _OPENS_A_RANGE * (of_target - 1),
+        memory=stage.memory + max(words - known, 0.0) * _WORD_BYTES,
+    )
+
+
+def _words_remembered(sides: tuple[float, float], found: Calibrated) -> float:
+    return min(sum(growth.new_words(rows) for growth, rows in zip(found.growth, sides, strict=True)), 2 * MOST_WORDS)
 
 
 def _graph(

@@ -71,5 +71,5 @@ def test_a_classifier_is_not_left_out_silently(tree: dict[str, Any]) -> None:
     apply_override(tree, "classifier.pairs=400")
     validate_settings(LoopSettings, tree, "loop.yaml")
     apply_override(tree, "mining.retrieval=intersect")
-    with pytest.raises(InputError, match="mining.retrieval must be max"):
+    with pytest.raises(InputError, match=r"mining\.retrieval must be max"):
         validate_settings(LoopSettings, tree, "loop.yaml")

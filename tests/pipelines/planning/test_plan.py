@@ -371,5 +371,20 @@ def test_all_candidates_are_matched_where_they_are_scored_again() -> None:
     assert rescored == pytest.approx(plain * 1.6 * 4 / 2), "of each target, in place of one of each row"
 
 
+def test_words_that_pair_scoring_remembers_are_bounded() -> None:
+    growth = WordGrowth(lines=16_000, words=30_000, power=0.8, remembered=300_000)
+    asked = PlanSettings(encoder="e", k=4)
+    plain, rescored = (
+        [
+            predict((lines, lines), FOUND._replace(rescored=given, growth=(growth, growth)), asked, 1e15).stages[3]
+            for lines in (60_000, 300_000, 10**7, 10**9)
+        ]
+        for given in (False, True)
+    )
+    more = [with_words.memory - without.memory for with_words, without in zip(rescored, plain, strict=True)]
+    assert more[0] == 0, "no more than in the sample"
+    assert 0 < more[1] <= more[2] == more[3] < 800_000 * 128 * 4 * 2
+
+
 def test_sizes() -> None:
     assert [size(value) for value in (0, 999, 1e6, 2.5e12, 1e17)] == ["0 B", "999 B", "1 MB", "2.5 TB", "100 PB"]
