@@ -10,10 +10,14 @@ from mining.errors import InputError
 
 PRECISION = 0.9
 SIDES = ("source", "target")
+FindFiles = Callable[[list[str]], list[str]]
 
 
-def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[str]] = list) -> list[str]:
-    """Detect each language that is missing in a tree of settings with two sides; returns notes for a person."""
+def fill_in_languages(tree: dict[str, Any], documents: FindFiles | None = None) -> list[str]:
+    """Detect each language that is missing in a tree of settings with two sides; returns notes for a person.
+
+    Of an alignment, `documents` finds the files.
+    """
     from encoder.settings import validate_settings
     from mining.language_id import require_language
     from pipelines.prepare.corpus_sample import sample_sentences
@@ -24,7 +28,8 @@ def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[st
         if read.get("lang"):
             continue
         settings = validate_settings(ReadSettings, read | {"lang": "en"}, f"{side}.read")
-        sample = sample_sentences(files(inputs), settings)
+        files = documents(inputs) if documents else inputs
+        sample = sample_sentences(files, settings, documents=documents is not None)
         if not sample:
             raise InputError(f"{', '.join(inputs)}: there is no text in it")
         read["lang"] = require_language(sample, ", ".join(inputs))
