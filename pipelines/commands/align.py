@@ -100,10 +100,11 @@ def command(
 def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> AlignSettings:
     """Of the options; languages that nobody names are those of the text."""
     from pipelines.align.documents import document_files
-    from pipelines.mine.job_defaults import fill_in_languages
+    from pipelines.mine.job_defaults import columns_read, fill_in_languages
 
     chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
     tree = chosen.tree()
+    say_notes(columns_read(tree, document_files))  # may be why a language cannot be told
     say_notes(fill_in_languages(tree, document_files))
     return validated(AlignSettings, OPTIONS, tree, "align")
 

@@ -43,8 +43,11 @@ def fill_in_languages(tree: dict[str, Any], documents: FindFiles | None = None) 
     return notes
 
 
-def columns_read(tree: dict[str, Any]) -> list[str]:
-    """Notes on the columns of TSV files that are read where none was chosen; an error where one is plainly no text."""
+def columns_read(tree: dict[str, Any], documents: FindFiles | None = None) -> list[str]:
+    """Notes on the columns of TSV files that are read where none was chosen; an error where one is plainly no text.
+
+    Of an alignment, `documents` finds the files.
+    """
     from pydantic import ValidationError
 
     from pipelines.prepare.corpus_notes import column_notes
@@ -53,7 +56,9 @@ def columns_read(tree: dict[str, Any]) -> list[str]:
     notes = []
     for _, inputs, read in _sides(tree):
         with suppress(ValidationError):  # of the settings, as a sentence, comes later
-            notes += column_notes(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
+            settings = ReadSettings.model_validate(read | {"lang": "en"})
+            files = documents(inputs) if documents else inputs
+            notes += column_notes(files, settings, documents=documents is not None)
     return notes
 
 

@@ -157,6 +157,13 @@ def test_settings_of_a_runner_want_a_runner(encoder: Path, tmp_path: Path) -> No
         CliRunner().invoke(app, [*given, "--src-lang", "en", "--tgt-lang", "de"], catch_exceptions=False)
 
 
+def test_columns_of_scores_are_no_text(encoder: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"0.9{number}\t{line}\t{line}\n" for number, line in enumerate(document(1))))
+    with pytest.raises(InputError, match=r"pairs\.tsv: column 1, which is read by default, has no sentences"):
+        run(encoder, pairs, pairs, "-o", tmp_path / "p.tsv")
+
+
 def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:
     for name, seed in (("a.txt", 50), ("b.txt", 51)):
         (tmp_path / name).write_text("\n".join(document(seed, 40)), encoding="utf-8")
