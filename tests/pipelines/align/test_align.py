@@ -138,6 +138,22 @@ def test_sentences_of_a_document_that_comes_back_are_counted(tmp_path: Path) -> 
     corpus = read_corpus([str(file)], ReadSettings(lang="en"), "assume")
     assert [len(document.texts) for document in corpus.documents] == [2, 2]
     assert corpus.dropped["repeated_document"] == 3
+    (note,) = corpus.notes
+    assert note.startswith("3 lines are left out") and f"the first are at {file}, line 5 (document a)" in note
+
+
+def test_documents_of_one_name_in_two_files_are_two(encoder: Path, tmp_path: Path) -> None:
+    for side, lang in enumerate(("en", "de")):
+        files = {
+            name: [f"d{k}\t{line}" for k in range(2) for line in document(10 * place + k)]
+            for place, name in enumerate(("a.tsv", "b.tsv")[:: 1 - 2 * side])
+        }
+        write_folder(tmp_path / lang, files)
+    out = tmp_path / "docs.tsv"
+    run(encoder, tmp_path / "en", tmp_path / "de", "-o", tmp_path / "p.tsv", "--documents", out)
+    names = {tuple(line.split("\t")[:2]) for line in out.read_text().splitlines()}
+    en, de = tmp_path / "en", tmp_path / "de"
+    assert names == {(f"{en}/{a}.tsv#d{k}", f"{de}/{b}.tsv#d{k}") for a, b in ("ab", "ba") for k in range(2)}
 
 
 def test_beads_have_the_line_numbers_of_the_files(encoder: Path, tmp_path: Path) -> None:
