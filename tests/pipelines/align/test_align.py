@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -178,6 +179,17 @@ def test_columns_of_scores_are_no_text(encoder: Path, tmp_path: Path) -> None:
     pairs.write_text("".join(f"0.9{number}\t{line}\t{line}\n" for number, line in enumerate(document(1))))
     with pytest.raises(InputError, match=r"pairs\.tsv: column 1, which is read by default, has no sentences"):
         run(encoder, pairs, pairs, "-o", tmp_path / "p.tsv")
+
+
+@pytest.mark.parametrize("count", [18, 400])
+def test_a_cut_off_archive_is_read_up_to_its_end_where_asked(encoder: Path, tmp_path: Path, count: int) -> None:
+    lines = "".join(f"{line}\n" for line in document(1, count))
+    (tmp_path / "en.txt").write_text(lines)
+    (tmp_path / "de.txt.gz").write_bytes(gzip.compress(lines.encode())[:-100])
+    given = [tmp_path / "en.txt", tmp_path / "de.txt.gz", "-o", tmp_path / "p.tsv"]
+    with pytest.raises(InputError, match="--truncated keep"):
+        run(encoder, *given)
+    assert "lines dropped: truncated" in run(encoder, *given, "--truncated", "keep")
 
 
 def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:
