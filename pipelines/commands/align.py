@@ -35,7 +35,7 @@ Documents = Annotated[
 ]
 
 
-@with_settings(AlignSettings, OPTIONS)
+@with_settings(AlignSettings, OPTIONS, example="candidates=40")
 def command(
     source: Documents = None,
     target: Documents = None,

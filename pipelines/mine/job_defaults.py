@@ -36,10 +36,8 @@ def fill_in_languages(tree: dict[str, Any], documents: FindFiles | None = None) 
         notes.append(f"{side} language: {read['lang']}, detected from the text")
     languages = {_language(tree.get(side)) for side in SIDES}
     if len(languages) == 1 and all(languages):
-        notes.append(
-            f"both sides are {languages.pop()}: pairs will be of one language, and the standard filters drop those of "
-            "equal sentences"
-        )
+        equal = "" if documents else ", and the standard filters drop those of equal sentences"
+        notes.append(f"both sides are {languages.pop()}: pairs will be of one language{equal}")
     return notes
 
 

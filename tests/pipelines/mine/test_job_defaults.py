@@ -47,6 +47,9 @@ def test_the_same_language_twice_is_said(tmp_path: Path) -> None:
     assert "both sides are en" in fill_in_languages(tree)[-1]
     assert "both sides are en" in fill_in_languages(sides("en", "en"))[-1], "also where nothing had to be detected"
     assert fill_in_languages({}) == []
+    assert fill_in_languages(sides("en", "en"), list) == ["both sides are en: pairs will be of one language"], (
+        "no filters"
+    )
 
 
 def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:
