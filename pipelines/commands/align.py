@@ -30,6 +30,8 @@ OPTIONS = {
     "leftovers": key("leftovers"),
 }
 
+_KINDS = 6  # of beads in the summary
+
 Documents = Annotated[
     str | None, typer.Argument(help="A folder, a file or a quoted glob: text, `docid TAB sentence`, HTML, WARC, WET.")
 ]
@@ -196,18 +198,24 @@ def _write_pairs(
     return write_pairs(out, batches, format=kind, src_lang=languages[0], tgt_lang=languages[1])
 
 
+def bead_row(counts: Counter[str]) -> str:
+    """How many beads there are of the commonest kinds, and of all others."""
+    common = counts.most_common(_KINDS)
+    others = counts.total() - sum(count for _, count in common)
+    return ", ".join(f"{kind} {count:,}" for kind, count in [*common, *([("others", others)] if others else [])])
+
+
 def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:
     from pipelines.align.alignment_page import kinds
 
     reasons = Counter(row.reason.split(":")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped
-    common = ", ".join(f"{kind} {count:,}" for kind, count in kinds(result).most_common(6))
     return [
         ("documents", f"{len(result.source.documents):,} and {len(result.target.documents):,}"),
         ("sentences", f"{result.source.sentences:,} and {result.target.sentences:,}"),
         *((f"lines dropped: {reason}", f"{count:,}") for reason, count in dropped.items()),
         ("document pairs", f"{len(result.pairs):,}"),
-        *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common(6)),
-        ("beads", common),
+        *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common()),
+        ("beads", bead_row(kinds(result))),
         ("pairs mined from leftovers", f"{mined:,}"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from mining.alignment_formats import read_links
 from mining.errors import InputError
 from pipelines.align.documents import document_files, document_key, document_keys, read_corpus
 from pipelines.cli import app
+from pipelines.commands.align import bead_row
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
 from tests.pipelines.prepare.readers.test_web import record
@@ -165,6 +167,12 @@ def test_beads_have_the_line_numbers_of_the_files(encoder: Path, tmp_path: Path)
     run(encoder, source, target, "-o", tmp_path / "p.tsv", "--beads", tmp_path / "p.vec", "--xces", tmp_path / "p.xml")
     assert [link[:2] for link in read_links(str(tmp_path / "p.vec"))] == [((2 * k,), (k,)) for k in range(SENTENCES)]
     assert 'xtargets="3;2"' in (tmp_path / "p.xml").read_text()
+
+
+def test_beads_of_the_summary_add_up() -> None:
+    counts = Counter({f"{kind}-1": 1000 - kind for kind in range(8)})
+    assert bead_row(counts) == "0-1 1,000, 1-1 999, 2-1 998, 3-1 997, 4-1 996, 5-1 995, others 1,987"
+    assert bead_row(Counter({"1-1": 3})) == "1-1 3"
 
 
 def test_settings_of_a_runner_want_a_runner(encoder: Path, tmp_path: Path) -> None:
