@@ -40,7 +40,7 @@ from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, hints_of, is_cluster, require_reachable, run
 
-VERSION = "2"  # to be raised with every change of the code that changes alignments
+VERSION = "3"  # to be raised with every change of the code that changes alignments
 _NAMES = "source", "target"
 
 

@@ -16,12 +16,15 @@ from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.sentences import read_shard
 from pipelines.prepare.parts import clean
 from pipelines.prepare.readers import Block, ReadSettings, document_format, read_block
+from pipelines.prepare.readers.blocks import Format
+from pipelines.prepare.readers.formats import reader_format
 
 _LOOKED_AT = 20  # sentences that tell the language
 _LEAST_PROBABILITY = 0.3
 _CODE = re.compile(r"(?<![A-Za-z0-9])([a-z]{2,3})(?:[-_][A-Za-z]{2,4})?(?![A-Za-z0-9])")
 EMPTY, OTHER_LANGUAGE = "empty", "other language"
 REPEATED = "a document of this name came before"
+_ARCHIVES = ("wet", "warc")
 
 
 class DocumentText(NamedTuple):
@@ -32,6 +35,39 @@ class DocumentText(NamedTuple):
     lines: list[int]
     alternates: dict[str, str] | None = None  # what a page says its name in other languages is
     first: int = 0  # the id of its first sentence, in a dataset
+    file: str = ""  # that its name is known in; none for a page, whose URL is its name in any archive
+
+
+class _Names:
+    """Names of the documents so far, each in its file, and what came under a name again."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, set[str]] = {}
+        self._lines = 0
+        self._first = ""
+
+    def is_repeated(self, document: DocumentText) -> bool:
+        files = self._files.setdefault(document.name, set())
+        repeated = document.file in files
+        files.add(document.file)
+        if repeated and document.file:
+            self._first = self._first or f"{document.file}, line {document.lines[0]} (document {document.name})"
+            self._lines += len(document.texts)
+        return repeated
+
+    def full(self, name: str, file: str) -> str:
+        """The name, with its file where other files have documents of that name."""
+        return f"{file}#{name}" if file and len(self._files[name]) > 1 else name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self._lines:
+            return ()
+        return (
+            f"{self._lines:,} lines are left out, because another document came between them and the rest of theirs; "
+            f"the first are at {self._first}. The lines of a document must stand together, as after "
+            r"`sort -s -t $'\t' -k1,1` of `docid TAB sentence`",
+        )
 
 
 class Corpus(NamedTuple):
@@ -41,6 +77,7 @@ class Corpus(NamedTuple):
     documents: list[DocumentText]
     refused: list[tuple[str, str]]  # document, reason
     dropped: Counter[str]  # lines that readers dropped
+    notes: tuple[str, ...] = ()  # for a person
 
     @property
     def sentences(self) -> int:
@@ -79,39 +116,45 @@ def _accepted(
     if check and not is_known(lang):
         raise InputError(f"the language detector does not know {lang}; use --lang-filter assume")
     documents: list[DocumentText] = []
-    refused: list[tuple[str, str]] = []
-    seen: set[str] = set()
+    refused: list[tuple[str, str, str]] = []
+    names = _Names()
     for document in found:
-        if document.name in seen:
-            refused.append((document.name, REPEATED))
+        reason = None
+        if names.is_repeated(document):
+            reason = REPEATED
             dropped["repeated_document"] += len(document.texts)
         elif not document.texts:
-            refused.append((document.name, EMPTY))
+            reason = EMPTY
         elif check and _language(document, lang) < _LEAST_PROBABILITY:
-            refused.append((document.name, f"{OTHER_LANGUAGE} than {lang}"))
-        else:
+            reason = f"{OTHER_LANGUAGE} than {lang}"
+        if reason is None:
             documents.append(document)
-        seen.add(document.name)
+        else:
+            refused.append((document.name, document.file, reason))
     if not documents:
-        why = ", ".join(f"{count} {reason}" for reason, count in Counter(reason for _, reason in refused).items())
+        why = ", ".join(f"{count} {reason}" for reason, count in Counter(reason for *_, reason in refused).items())
         raise InputError(f"{', '.join(files[:3])}: no document is left to align ({why or 'there is none'})")
-    return Corpus(lang, documents, refused, dropped)
+    documents = [document._replace(name=names.full(document.name, document.file)) for document in documents]
+    named = [(names.full(name, file), reason) for name, file, reason in refused]
+    return Corpus(lang, documents, named, dropped, names.notes)
 
 
 def _of_dataset(dataset: Dataset, files: set[str]) -> Iterator[DocumentText]:
     """Its documents; `files` gets the names of those that have a sentence."""
     current: DocumentText | None = None
+    kind = ReadSettings.model_validate(dataset.manifest.request.configuration["read"]).format
     for shard in dataset.shards:
         table = read_shard(dataset.shard_url(shard), ["id", "document", "position", "line", "text", "source"])
         if "position" not in table.column_names:
             raise InputError(f"{dataset.url} has no documents; make it with `twinlode prepare --documents`")
         files.update(table["source"].unique().to_pylist())
-        table = table.drop_columns(["source"])
-        for first, name, place, line, text in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        for first, name, place, line, text, source in zip(
+            *(column.to_pylist() for column in table.columns), strict=True
+        ):
             if place == 0 or current is None:
                 if current is not None:
                     yield current
-                current = DocumentText(name, [], [], first=first)
+                current = DocumentText(name, [], [], first=first, file=_file_of_names(source, kind))
             current.texts.append(text)
             current.lines.append(line)
     if current is not None:
@@ -135,10 +178,16 @@ def document_files(inputs: Iterable[str]) -> list[str]:
     return list(files)
 
 
+def _file_of_names(file: str, kind: Format | None) -> str:
+    """The file in which names of documents are known, none for an archive: a URL is one page in all of them."""
+    return "" if (kind or reader_format(file)) in _ARCHIVES else file
+
+
 def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterator[DocumentText]:
     """The documents of one file: runs of one name where rows have names, else the whole file."""
     kind = document_format(file, settings)
-    current = DocumentText(file, [], [])
+    owner = _file_of_names(file, kind)
+    current = DocumentText(file, [], [], file=owner)
     named = False
     for batch in (clean(batch, None) for batch in read_block(Block(0, file, kind), settings)):
         dropped.update(batch.dropped)
@@ -148,7 +197,7 @@ def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterat
             if not named or name != current.name:
                 if named:
                     yield current
-                current = DocumentText(name, [], [], (batch.alternates or {}).get(name))
+                current = DocumentText(name, [], [], (batch.alternates or {}).get(name), file=owner)
             named = True
             current.texts.append(text)
             current.lines.append(line)

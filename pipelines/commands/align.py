@@ -30,12 +30,14 @@ OPTIONS = {
     "leftovers": key("leftovers"),
 }
 
+_KINDS = 6  # of beads in the summary
+
 Documents = Annotated[
     str | None, typer.Argument(help="A folder, a file or a quoted glob: text, `docid TAB sentence`, HTML, WARC, WET.")
 ]
 
 
-@with_settings(AlignSettings, OPTIONS)
+@with_settings(AlignSettings, OPTIONS, example="candidates=40")
 def command(
     source: Documents = None,
     target: Documents = None,
@@ -93,17 +95,18 @@ def command(
     if folder is not None:
         folder.write(_batches(result, mined), written, summary)
     outputs.write(result)
-    say_notes(warnings(settings.encoder, languages))
+    say_notes([*result.source.notes, *result.target.notes, *warnings(settings.encoder, languages)])
     show("aligned", [*summary, (f"pairs in {out}", f"{written:,}")])
 
 
 def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> AlignSettings:
     """Of the options; languages that nobody names are those of the text."""
     from pipelines.align.documents import document_files
-    from pipelines.mine.job_defaults import fill_in_languages
+    from pipelines.mine.job_defaults import columns_read, fill_in_languages
 
     chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
     tree = chosen.tree()
+    say_notes(columns_read(tree, document_files))  # may be why a language cannot be told
     say_notes(fill_in_languages(tree, document_files))
     return validated(AlignSettings, OPTIONS, tree, "align")
 
@@ -195,18 +198,24 @@ def _write_pairs(
     return write_pairs(out, batches, format=kind, src_lang=languages[0], tgt_lang=languages[1])
 
 
+def bead_row(counts: Counter[str]) -> str:
+    """How many beads there are of the commonest kinds, and of all others."""
+    common = counts.most_common(_KINDS)
+    others = counts.total() - sum(count for _, count in common)
+    return ", ".join(f"{kind} {count:,}" for kind, count in [*common, *([("others", others)] if others else [])])
+
+
 def _summary(result: AlignResult, mined: int) -> list[tuple[str, str]]:
     from pipelines.align.alignment_page import kinds
 
     reasons = Counter(row.reason.split(":")[0] for row in result.unmatched)
     dropped = result.source.dropped + result.target.dropped
-    common = ", ".join(f"{kind} {count:,}" for kind, count in kinds(result).most_common(6))
     return [
         ("documents", f"{len(result.source.documents):,} and {len(result.target.documents):,}"),
         ("sentences", f"{result.source.sentences:,} and {result.target.sentences:,}"),
         *((f"lines dropped: {reason}", f"{count:,}") for reason, count in dropped.items()),
         ("document pairs", f"{len(result.pairs):,}"),
-        *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common(6)),
-        ("beads", common),
+        *((f"documents unmatched: {reason}", f"{count:,}") for reason, count in reasons.most_common()),
+        ("beads", bead_row(kinds(result))),
         ("pairs mined from leftovers", f"{mined:,}"),
     ]

@@ -37,7 +37,6 @@ OPTIONS = {
     "trust_remote_code": key("trust_remote_code"),
     "rescore": key("rescore"),
     "classifier": key("classifier"),
-    "truncated": key(*(f"{side}.read.truncated" for side in SIDES)),
     "dtype": key("dtype"),
     "compute_dtype": key("compute_dtype"),
 }

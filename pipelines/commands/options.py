@@ -37,6 +37,7 @@ CORPUS_OPTIONS = {
     "column": key(*(f"{side}.read.column" for side in SIDES)),
     "ref_column": key(*(f"{side}.read.ref_column" for side in SIDES)),
     "max_chars": key(*(f"{side}.read.max_chars" for side in SIDES)),
+    "truncated": key(*(f"{side}.read.truncated" for side in SIDES)),
     "lang_filter": key(*(f"{side}.lang_filter" for side in SIDES)),
     "device": key("device"),
     "threads": key("threads"),

@@ -65,8 +65,7 @@ def command(
     require_folder(out)
     where = load_runner(runner, runner_set or [])
     require_reachable(where, [*settings.inputs, out])
-    if not settings.documents:
-        say_notes(column_notes(settings.inputs, settings.read))
+    say_notes(column_notes(settings.inputs, settings.read, documents=settings.documents))
     dataset = prepare(settings, where, quiet=False)
     summarise(dataset)
     say_notes(language_notes(settings.inputs, settings.read, dataset.manifest.counters, "--lang"))

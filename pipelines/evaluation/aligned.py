@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from mining.errors import InputError
 from mining.files import iterate_lines
 from pipelines.evaluation.benchmark_files import DataFolder, Texts, is_language, plain, require_aligned
 from pipelines.evaluation.comparable import Comparable
+
+_NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?")
 
 
 class Queries(NamedTuple):
@@ -111,4 +114,9 @@ def reservoir(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
         if len(kept) == size:
             weight *= generator.random() ** (1 / size)
             following = number + 1 + int(np.floor(np.log(generator.random()) / np.log1p(-weight)))
+    if kept and all(_NUMBER.fullmatch(source) for source, _ in kept):
+        raise InputError(
+            f"{path}: the first column has numbers only, such as {kept[0][0]}; a line is `source TAB target`, "
+            "so take the scores out, for example by `cut -f2,3`"
+        )
     return [kept[i] for i in generator.permutation(len(kept))]

@@ -10,10 +10,14 @@ from mining.errors import InputError
 
 PRECISION = 0.9
 SIDES = ("source", "target")
+FindFiles = Callable[[list[str]], list[str]]
 
 
-def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[str]] = list) -> list[str]:
-    """Detect each language that is missing in a tree of settings with two sides; returns notes for a person."""
+def fill_in_languages(tree: dict[str, Any], documents: FindFiles | None = None) -> list[str]:
+    """Detect each language that is missing in a tree of settings with two sides; returns notes for a person.
+
+    Of an alignment, `documents` finds the files.
+    """
     from encoder.settings import validate_settings
     from mining.language_id import require_language
     from pipelines.prepare.corpus_sample import sample_sentences
@@ -24,22 +28,24 @@ def fill_in_languages(tree: dict[str, Any], files: Callable[[list[str]], list[st
         if read.get("lang"):
             continue
         settings = validate_settings(ReadSettings, read | {"lang": "en"}, f"{side}.read")
-        sample = sample_sentences(files(inputs), settings)
+        files = documents(inputs) if documents else inputs
+        sample = sample_sentences(files, settings, documents=documents is not None)
         if not sample:
             raise InputError(f"{', '.join(inputs)}: there is no text in it")
         read["lang"] = require_language(sample, ", ".join(inputs))
         notes.append(f"{side} language: {read['lang']}, detected from the text")
     languages = {_language(tree.get(side)) for side in SIDES}
     if len(languages) == 1 and all(languages):
-        notes.append(
-            f"both sides are {languages.pop()}: pairs will be of one language, and the standard filters drop those of "
-            "equal sentences"
-        )
+        equal = "" if documents else ", and the standard filters drop those of equal sentences"
+        notes.append(f"both sides are {languages.pop()}: pairs will be of one language{equal}")
     return notes
 
 
-def columns_read(tree: dict[str, Any]) -> list[str]:
-    """Notes on the columns of TSV files that are read where none was chosen; an error where one is plainly no text."""
+def columns_read(tree: dict[str, Any], documents: FindFiles | None = None) -> list[str]:
+    """Notes on the columns of TSV files that are read where none was chosen; an error where one is plainly no text.
+
+    Of an alignment, `documents` finds the files.
+    """
     from pydantic import ValidationError
 
     from pipelines.prepare.corpus_notes import column_notes
@@ -48,7 +54,9 @@ def columns_read(tree: dict[str, Any]) -> list[str]:
     notes = []
     for _, inputs, read in _sides(tree):
         with suppress(ValidationError):  # of the settings, as a sentence, comes later
-            notes += column_notes(inputs, ReadSettings.model_validate(read | {"lang": "en"}))
+            settings = ReadSettings.model_validate(read | {"lang": "en"})
+            files = documents(inputs) if documents else inputs
+            notes += column_notes(files, settings, documents=documents is not None)
     return notes
 
 

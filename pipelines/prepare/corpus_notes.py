@@ -11,7 +11,7 @@ from mining.paths import expand
 from pipelines.datasets.manifest import Counters
 from pipelines.prepare.corpus_sample import sample_sentences
 from pipelines.prepare.parts import LANGUAGE
-from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.readers import ReadSettings, document_format
 from pipelines.prepare.readers.formats import reader_format
 
 _LINES = 100
@@ -19,16 +19,18 @@ _CODES, _SENTENCES = 0.9, 0.5  # shares of codes from which on a column has no t
 _SHOWN = 30  # characters
 
 
-def column_notes(inputs: Sequence[str], read: ReadSettings) -> list[str]:
-    """Which column of TSV files is read where nobody chose one.
+def column_notes(inputs: Sequence[str], read: ReadSettings, *, documents: bool = False) -> list[str]:
+    """Which column of TSV files is read where nobody chose one; of `documents`, `docid TAB sentence` is none of them.
 
     It is an error where that one has codes (names of lines, scores, URLs) and another one has sentences: nobody wants
     the codes mined, and whoever does can choose them.
     """
-    tables = [url for url in expand(list(inputs)) if (read.format or reader_format(url)) == "tsv"]
-    if read.column is not None or not tables:
+    if read.column is not None:
         return []
-    url = tables[0]
+    tables = (url for url in expand(list(inputs)) if (read.format or reader_format(url)) == "tsv")
+    url = next((url for url in tables if not documents or document_format(url, read) == "tsv"), None)
+    if url is None:
+        return []
     columns = _columns(sample_sentences([url], read.model_copy(update={"format": "txt"}), _LINES))
     if len(columns) < 2:
         return []

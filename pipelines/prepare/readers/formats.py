@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from mining.errors import InputError
 from mining.files import readable_lines
 from mining.paths import compression_of, extension, resolve
 from pipelines.prepare.readers import gettext, jsonl, lines, parquet, tables, web
@@ -57,7 +58,12 @@ def document_format(url: str, settings: ReadSettings) -> Format:
 
 def _has_names(url: str) -> bool:
     """One broken line does not make a text of the file: it is dropped and counted."""
-    first = [line for line in islice(readable_lines(url), _LOOKED_AT) if line]
+    first: list[str] = []
+    try:
+        first.extend(line for line in islice(readable_lines(url), _LOOKED_AT) if line)
+    except InputError:
+        if compression_of(url) is None:
+            raise  # else the reader tells of the damage, or keeps what comes before it
     named = sum(line.count("\t") == 1 and bool(line.split("\t")[0].strip()) for line in first)
     return bool(first) and named >= _NAMED * len(first)
 

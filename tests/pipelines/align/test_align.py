@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +18,7 @@ from mining.alignment_formats import read_links
 from mining.errors import InputError
 from pipelines.align.documents import document_files, document_key, document_keys, read_corpus
 from pipelines.cli import app
+from pipelines.commands.align import bead_row
 from pipelines.prepare.readers import ReadSettings
 from tests.encoder.fixtures import WORDS, write_checkpoint
 from tests.pipelines.prepare.readers.test_web import record
@@ -138,6 +141,22 @@ def test_sentences_of_a_document_that_comes_back_are_counted(tmp_path: Path) -> 
     corpus = read_corpus([str(file)], ReadSettings(lang="en"), "assume")
     assert [len(document.texts) for document in corpus.documents] == [2, 2]
     assert corpus.dropped["repeated_document"] == 3
+    (note,) = corpus.notes
+    assert note.startswith("3 lines are left out") and f"the first are at {file}, line 5 (document a)" in note
+
+
+def test_documents_of_one_name_in_two_files_are_two(encoder: Path, tmp_path: Path) -> None:
+    for side, lang in enumerate(("en", "de")):
+        files = {
+            name: [f"d{k}\t{line}" for k in range(2) for line in document(10 * place + k)]
+            for place, name in enumerate(("a.tsv", "b.tsv")[:: 1 - 2 * side])
+        }
+        write_folder(tmp_path / lang, files)
+    out = tmp_path / "docs.tsv"
+    run(encoder, tmp_path / "en", tmp_path / "de", "-o", tmp_path / "p.tsv", "--documents", out)
+    names = {tuple(line.split("\t")[:2]) for line in out.read_text().splitlines()}
+    en, de = tmp_path / "en", tmp_path / "de"
+    assert names == {(f"{en}/{a}.tsv#d{k}", f"{de}/{b}.tsv#d{k}") for a, b in ("ab", "ba") for k in range(2)}
 
 
 def test_beads_have_the_line_numbers_of_the_files(encoder: Path, tmp_path: Path) -> None:
@@ -150,11 +169,35 @@ def test_beads_have_the_line_numbers_of_the_files(encoder: Path, tmp_path: Path)
     assert 'xtargets="3;2"' in (tmp_path / "p.xml").read_text()
 
 
+def test_beads_of_the_summary_add_up() -> None:
+    counts = Counter({f"{kind}-1": 1000 - kind for kind in range(8)})
+    assert bead_row(counts) == "0-1 1,000, 1-1 999, 2-1 998, 3-1 997, 4-1 996, 5-1 995, others 1,987"
+    assert bead_row(Counter({"1-1": 3})) == "1-1 3"
+
+
 def test_settings_of_a_runner_want_a_runner(encoder: Path, tmp_path: Path) -> None:
     source, target = two_folders(tmp_path)
     given = ["align", str(source), str(target), "-o", str(tmp_path / "p.tsv"), "--runner-set", "processes=1"]
     with pytest.raises(InputError, match="name one with --runner"):
         CliRunner().invoke(app, [*given, "--src-lang", "en", "--tgt-lang", "de"], catch_exceptions=False)
+
+
+def test_columns_of_scores_are_no_text(encoder: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"0.9{number}\t{line}\t{line}\n" for number, line in enumerate(document(1))))
+    with pytest.raises(InputError, match=r"pairs\.tsv: column 1, which is read by default, has no sentences"):
+        run(encoder, pairs, pairs, "-o", tmp_path / "p.tsv")
+
+
+@pytest.mark.parametrize("count", [18, 400])
+def test_a_cut_off_archive_is_read_up_to_its_end_where_asked(encoder: Path, tmp_path: Path, count: int) -> None:
+    lines = "".join(f"{line}\n" for line in document(1, count))
+    (tmp_path / "en.txt").write_text(lines)
+    (tmp_path / "de.txt.gz").write_bytes(gzip.compress(lines.encode())[:-100])
+    given = [tmp_path / "en.txt", tmp_path / "de.txt.gz", "-o", tmp_path / "p.tsv"]
+    with pytest.raises(InputError, match="--truncated keep"):
+        run(encoder, *given)
+    assert "lines dropped: truncated" in run(encoder, *given, "--truncated", "keep")
 
 
 def test_strangers_are_not_forced(encoder: Path, tmp_path: Path) -> None:

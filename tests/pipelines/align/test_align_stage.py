@@ -66,6 +66,17 @@ def test_a_copy_among_the_documents_of_the_other_language_takes_no_votes(
     assert summary(align_on_runner(chosen, str(tmp_path / "work"), HERE)) == summary(align_documents(chosen))
 
 
+def test_names_and_notes_are_those_of_memory(encoder: Path, tmp_path: Path) -> None:
+    rows = [f"d{k}\t{line}" for k in range(2) for line in document(k)]
+    folder = write_folder(tmp_path / "en", {"a.tsv": [*rows, "d0\tfinds old house"], "b.tsv": rows})
+    chosen = settings(encoder, folder, folder)
+    here, staged = align_documents(chosen), align_on_runner(chosen, str(tmp_path / "work"), HERE)
+    names = [[document.name for document in result.source.documents] for result in (here, staged)]
+    assert names[0] == names[1] == [f"{folder}/{file}.tsv#d{k}" for file in "ab" for k in range(2)]
+    assert here.source.refused == staged.source.refused
+    assert here.source.notes == staged.source.notes != ()
+
+
 def test_two_books_on_a_runner_by_the_command(encoder: Path, tmp_path: Path) -> None:
     lines = document(3, 30)
     folder = write_folder(tmp_path / "books", {"a.txt": lines, "b.txt": lines[:20] + lines[21:]})

@@ -7,10 +7,18 @@ import subprocess
 import sys
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
+from encoder.settings import models_in
 from pipelines import cli
-from tests.pipelines.command_tree import read_arguments
+from pipelines.align.align_settings import AlignSettings
+from pipelines.clean.clean_settings import CleanSettings
+from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.graph.graph_settings import GraphSettings
+from pipelines.mine.mine_settings import JobSettings, VectorJobSettings
+from pipelines.prepare.prepare_settings import PrepareSettings
+from tests.pipelines.command_tree import read_arguments, subcommand
 from tests.pipelines.commands.help_examples import examples
 from tests.site.pages import ROOT
 
@@ -29,6 +37,26 @@ def test_examples_are_shown_as_they_are_typed(name: str) -> None:
     for line in examples(name):
         assert line in " ".join(shown.replace("\\\n", " ").split())
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("align", AlignSettings),
+        ("clean", CleanSettings),
+        ("embed", EmbedSettings),
+        ("graph", GraphSettings),
+        ("mine", JobSettings),
+        ("mine-vectors", VectorJobSettings),
+        ("prepare", PrepareSettings),
+    ],
+)
+def test_the_example_of_set_is_a_setting(name: str, model: type[BaseModel]) -> None:
+    (option,) = (parameter for parameter in subcommand(name).params if "--set" in parameter.opts)
+    (shown,) = re.findall(r"for example ([\w.]+)=", option.help)
+    for word in shown.split("."):
+        field = model.model_fields[word]
+        model = next(iter(models_in(field.annotation)), model)
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def test_retrieval_from_tsv_and_from_gold(tmp_path: Path) -> None:
         ("de-en.tsv", ["a\tb", "no tab"], "line 2: no tab"),
         ("de-en.tsv", ["a\tb", "c\tb"], "1 distinct pairs"),
         ("german.tsv", ["a\tb"], "call it by its languages"),
+        ("de-en.tsv", ["0.9\ta\tb", "1e-05\tc\td"], "first column has numbers only"),  # as pairs are written
     ],
 )
 def test_bad_parallel_file(tmp_path: Path, name: str, lines: list[str], message: str) -> None:

@@ -34,12 +34,22 @@ def test_languages_that_are_missing_are_detected(tmp_path: Path) -> None:
     assert fill_in_languages(tree) == []
 
 
+def test_the_language_of_documents_is_that_of_their_sentences(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("".join(f"d7bd7a64\t{line}\n" for line in ENGLISH.splitlines() * 5))
+    tree = {"source": {"inputs": [str(file)]}}
+    assert fill_in_languages(tree, list) == ["source language: en, detected from the text"]
+
+
 def test_the_same_language_twice_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(ENGLISH * 5)
     tree = {side: {"inputs": [str(tmp_path / "a.txt")]} for side in ("source", "target")}
     assert "both sides are en" in fill_in_languages(tree)[-1]
     assert "both sides are en" in fill_in_languages(sides("en", "en"))[-1], "also where nothing had to be detected"
     assert fill_in_languages({}) == []
+    assert fill_in_languages(sides("en", "en"), list) == ["both sides are en: pairs will be of one language"], (
+        "no filters"
+    )
 
 
 def test_mixed_and_empty_text_is_refused(tmp_path: Path) -> None:

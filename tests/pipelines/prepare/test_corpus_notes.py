@@ -69,6 +69,7 @@ def test_nothing_is_said_of_a_choice(tmp_path: Path, change: dict[str, str]) -> 
 
 def test_nothing_is_said_of_one_column(tmp_path: Path) -> None:
     assert column_notes([table(tmp_path, CODES)], READ) == []
+    assert column_notes([table(tmp_path, CODES, ENGLISH_LINES)], READ, documents=True) == []
     assert column_notes([table(tmp_path, [*ENGLISH_LINES, "one\ttab"])], READ) == []
     assert column_notes([table(tmp_path, CODES, ENGLISH_LINES, name="a.txt")], READ) == []
     assert column_notes([table(tmp_path, [])], READ) == []
