@@ -33,6 +33,7 @@ def command(
     quiet_beam()
     from pipelines.commands.console_output import show
     from pipelines.commands.places import require_folder
+    from pipelines.datasets.measures import measure_rows
     from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import hints_of, load_runner, require_reachable
 
@@ -42,5 +43,5 @@ def command(
     chosen |= {"source.corpus": source, "target.corpus": target, "out": out} | hints_of(where)._asdict()
     settings = validated(GraphSettings, OPTIONS, chosen.tree(), "graph")
     graph = build_graph(settings, where, quiet=False)
-    measures = [(name.replace("_", " "), f"{value:.4f}") for name, value in graph.manifest.measures.items()]
-    show(graph.url, [("sentences, both sides", f"{graph.rows:,}"), ("shards", f"{len(graph.shards):,}"), *measures])
+    about = [("sentences, both sides", f"{graph.rows:,}"), ("shards", f"{len(graph.shards):,}")]
+    show(graph.url, [*about, *measure_rows(graph.manifest.measures)])
