@@ -45,7 +45,8 @@ def format_of(url: str) -> Format:
         return Format(name)
     raise InputError(
         f"{url}: the extension names no pair format; use .parquet, .tsv, .jsonl or .tmx (with .gz, .zst, .xz or .bz2 "
-        "behind it if wanted), or give the format, which is the only way to ask for moses"
+        "behind it if wanted). Moses, or another name, wants the format: --pair-format of mine and align, --out-format "
+        "of clean, --format of mine-vectors and for what clean reads"
     )
 
 
