@@ -34,7 +34,7 @@ def command(
     from pipelines.commands.console_output import say_notes, show
     from pipelines.commands.partitioned_options import require_use, unused_options
     from pipelines.commands.places import require_folder
-    from pipelines.datasets.measures import measure_rows
+    from pipelines.datasets.measure_rows import measure_rows
     from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import hints_of, load_runner, require_reachable
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipelines.commands.console_output import show
 from pipelines.datasets.manifest import Counters, Dataset
-from pipelines.datasets.measures import measure_rows
+from pipelines.datasets.measure_rows import measure_rows
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_search import JobResult
 from pipelines.mine.pair_shards import read_pair_shard

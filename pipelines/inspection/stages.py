@@ -22,7 +22,7 @@ from pipelines.datasets.manifest import (
     join,
     read_model,
 )
-from pipelines.datasets.measures import measure_rows
+from pipelines.datasets.measure_rows import measure_rows
 from pipelines.inspection.description import Description, counted, first_rows
 
 _KINDS = {
