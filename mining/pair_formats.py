@@ -45,7 +45,8 @@ def format_of(url: str) -> Format:
         return Format(name)
     raise InputError(
         f"{url}: the extension names no pair format; use .parquet, .tsv, .jsonl or .tmx (with .gz, .zst, .xz or .bz2 "
-        "behind it if wanted), or give the format, which is the only way to ask for moses"
+        "behind it if wanted). Moses, or another name, wants the format: --pair-format of mine and align, --out-format "
+        "of clean, --format of mine-vectors and for what clean reads"
     )
 
 
@@ -141,13 +142,20 @@ def _read_parquet(url: str) -> Iterator[pa.RecordBatch]:
 def _write_tsv(stream: IO[str], tables: Iterable[pa.Table]) -> int:
     count = 0
     for table in tables:
-        columns = [_shortest(table["score"]), _one_line(table["src_text"]), _one_line(table["tgt_text"])]
-        if "reason" in table.column_names:
-            columns.append(_one_line(table["reason"]))
-        lines = pc.binary_join_element_wise(*columns, "\t", null_handling="replace", null_replacement="")
-        stream.writelines(f"{line}\n" for line in lines.to_pylist())
+        stream.writelines(f"{line}\n" for line in tsv_lines(table))
         count += table.num_rows
     return count
+
+
+def tsv_lines(table: pa.Table) -> list[str]:
+    """Conformed pairs as lines: the score, both texts, and the reason where there is one."""
+    columns = [_shortest(table["score"]), _one_line(table["src_text"]), _one_line(table["tgt_text"])]
+    if "reason" in table.column_names:
+        columns.append(_one_line(table["reason"]))
+    lines: list[str] = pc.binary_join_element_wise(
+        *columns, "\t", null_handling="replace", null_replacement=""
+    ).to_pylist()
+    return lines
 
 
 def _read_tsv(url: str) -> Iterator[pa.RecordBatch]:
@@ -171,14 +179,18 @@ def _tsv_row(url: str, number: int, line: str) -> dict[str, object]:
 def _write_jsonl(stream: IO[str], tables: Iterable[pa.Table]) -> int:
     count = 0
     for table in tables:
-        for name in ("score", "cosine"):
-            shortest = _shortest(table[name]).cast(pa.float64())
-            table = table.set_column(table.schema.get_field_index(name), name, shortest)
-        for row in table.to_pylist():
-            present = {name: value for name, value in row.items() if value is not None}
-            stream.write(json.dumps(present, ensure_ascii=False) + "\n")
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in json_rows(table))
         count += table.num_rows
     return count
+
+
+def json_rows(table: pa.Table) -> Iterator[dict[str, object]]:
+    """Conformed pairs as objects, without what is null."""
+    for name in ("score", "cosine"):
+        shortest = _shortest(table[name]).cast(pa.float64())
+        table = table.set_column(table.schema.get_field_index(name), name, shortest)
+    for row in table.to_pylist():
+        yield {name: value for name, value in row.items() if value is not None}
 
 
 def _read_jsonl(url: str) -> Iterator[pa.RecordBatch]:

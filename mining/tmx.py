@@ -23,8 +23,13 @@ _TYPES = {field.name: field.type for field in REJECTED_SCHEMA}
 
 def write_tmx(stream: IO[str], tables: Iterable[pa.Table], src_lang: str, tgt_lang: str) -> int:
     """Write conformed pairs as translation units; scores, ids and provenance become `prop` elements."""
+    return write_units(stream, pair_units(tables, src_lang, tgt_lang), src_lang)
+
+
+def pair_units(tables: Iterable[pa.Table], src_lang: str, tgt_lang: str) -> Iterator[str]:
+    """Conformed pairs as the XML of translation units."""
     languages = {"src": quoteattr(src_lang), "tgt": quoteattr(tgt_lang)}
-    return write_units(stream, (_unit(row, languages) for table in tables for row in _rows(table)), src_lang)
+    return (_unit(row, languages) for table in tables for row in _rows(table))
 
 
 def write_units(stream: IO[str], units: Iterable[str], src_lang: str) -> int:

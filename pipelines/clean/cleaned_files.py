@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from mining.errors import InputError
 from mining.files import atomic_text, atomic_writer
-from mining.pair_formats import Format, check_format, format_of, write_pairs
-from mining.pairs import peek
-from mining.tmx import write_units
+from mining.pair_formats import Format, check_format, format_of, json_rows, tsv_lines, write_pairs
+from mining.pairs import conform, peek
+from mining.tmx import pair_units, write_units
 from pipelines.clean.bitext_chunks import OWN
 from pipelines.clean.bitext_rows import BitextSettings
 
@@ -23,9 +23,14 @@ _LINES = (Format.TSV, Format.JSONL)
 _WRITTEN = 4096  # lines at a time
 
 
-def check_outputs(out: str, rejected: str | None, format: Format | None, bitext: BitextSettings) -> list[str]:
+def check_outputs(
+    out: str, rejected: str | None, format: Format | None, bitext: BitextSettings, *, scores: bool = False
+) -> list[str]:
     """The files that will be written; what cannot be is refused before hours of work, not after."""
-    written = check_format(out, format or format_of(out), bitext.src_lang, bitext.tgt_lang)
+    kind = format or format_of(out)
+    written = check_format(out, kind, bitext.src_lang, bitext.tgt_lang)
+    if scores and kind == Format.MOSES:
+        raise InputError(f"{out}: Moses files have no place for scores; leave out --scores, or write another format")
     if rejected is not None and format_of(rejected) not in _LINES:
         raise InputError(f"{rejected}: rejected rows are written as .tsv or .jsonl")
     return [*written, *([rejected] if rejected is not None else [])]
@@ -34,7 +39,10 @@ def check_outputs(out: str, rejected: str | None, format: Format | None, bitext:
 def write_kept(
     url: str, tables: Iterable[pa.Table], bitext: BitextSettings, *, format: Format | None = None, scores: bool = False
 ) -> int:
-    """The rows without a reason: as they stood where the format stays the same, else both texts and the score."""
+    """The rows without a reason: as they stood where the format stays the same, else both texts and the score.
+
+    With `scores`, in any format but Moses, these `SCORES` beside them.
+    """
     kind = format or format_of(url)
     if kind == bitext.kind and kind in _LINES:
         return _write_lines(url, (line for table in _kept(tables) for line in _lines(table, kind, scores)))
@@ -44,7 +52,36 @@ def write_kept(
             return write_units(stream, units, bitext.src_lang or "*all*")
     if kind == bitext.kind == Format.PARQUET:
         return _write_parquet(url, (_own(table, scores) for table in _kept(tables)))
+    if scores:
+        return _write_scored_pairs(url, _kept(tables), kind, bitext)
     return write_pairs(url, kept_pairs(tables), format=kind, src_lang=bitext.src_lang, tgt_lang=bitext.tgt_lang)
+
+
+def _write_scored_pairs(url: str, tables: Iterator[pa.Table], kind: Format, bitext: BitextSettings) -> int:
+    """Both texts with `SCORES`, in another format than that of the bitext."""
+    pairs = ((conform(_as_pairs(table)), table) for table in tables)
+    if kind == Format.PARQUET:
+        return _write_parquet(url, (_append_scores(own, table) for own, table in pairs))
+    if kind == Format.TMX:
+        languages = bitext.src_lang or "", bitext.tgt_lang or ""
+        check_format(url, kind, *languages)
+        with atomic_text(url) as stream:
+            return write_units(stream, _scored_units(pairs, languages), languages[0])
+    return _write_lines(url, (line for own, table in pairs for line in _scored_lines(own, table, kind)))
+
+
+def _scored_lines(pairs: pa.Table, table: pa.Table, kind: Format) -> Iterable[str]:
+    rows = map(_scores, table.select(SCORES).to_pylist())
+    if kind == Format.TSV:
+        return ("\t".join([line, *map(str, own.values())]) for line, own in zip(tsv_lines(pairs), rows, strict=True))
+    return (_as_json(pair | own) for pair, own in zip(json_rows(pairs), rows, strict=True))
+
+
+def _scored_units(pairs: Iterator[tuple[pa.Table, pa.Table]], languages: tuple[str, str]) -> Iterator[str]:
+    for own, table in pairs:
+        units = pair_units([own.drop_columns("cosine")], *languages)  # it is one of the scores
+        for unit, row in zip(units, table.select(SCORES).to_pylist(), strict=True):
+            yield _unit({"record": unit, **row}, scores=True)
 
 
 def kept_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -117,6 +154,13 @@ def _own(table: pa.Table, scores: bool) -> pa.Table:
     for name in SCORES if scores else ():
         own = own.append_column(_free_name(name, own.column_names), table[name])
     return own
+
+
+def _append_scores(pairs: pa.Table, table: pa.Table) -> pa.Table:
+    """Pairs with those of the `SCORES` that they lack."""
+    for name in (name for name in SCORES if name not in pairs.column_names):
+        pairs = pairs.append_column(name, table[name])
+    return pairs
 
 
 def _write_parquet(url: str, tables: Iterator[pa.Table]) -> int:

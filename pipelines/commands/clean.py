@@ -162,7 +162,7 @@ class CleanOutputs(NamedTuple):
         kind, seed = self.kind(), settings.seed
         if self.kept.is_standard and kind == Format.MOSES:
             raise InputError("standard output is one file, and a Moses pair is two; name a prefix")
-        written = check_outputs(self.kept.path, self.rejected, kind, settings.bitext)
+        written = check_outputs(self.kept.path, self.rejected, kind, settings.bitext, scores=self.scores)
         written += [self.report] if self.report else []
         check_places(written, [*settings.bitext.files, *(seed.files if seed else [])])
         return written

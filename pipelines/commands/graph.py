@@ -31,8 +31,10 @@ def command(
       twinlode graph work/en-vectors work/de-vectors --out work/graph
     """
     quiet_beam()
-    from pipelines.commands.console_output import show
+    from pipelines.commands.console_output import say_notes, show
+    from pipelines.commands.partitioned_options import require_use, unused_options
     from pipelines.commands.places import require_folder
+    from pipelines.datasets.measure_rows import measure_rows
     from pipelines.graph.graph_stage import build_graph
     from pipelines.runners.runner import hints_of, load_runner, require_reachable
 
@@ -41,6 +43,8 @@ def command(
     require_reachable(where, [source, target, out])
     chosen |= {"source.corpus": source, "target.corpus": target, "out": out} | hints_of(where)._asdict()
     settings = validated(GraphSettings, OPTIONS, chosen.tree(), "graph")
+    require_use(settings)
     graph = build_graph(settings, where, quiet=False)
-    measures = [(name.replace("_", " "), f"{value:.4f}") for name, value in graph.manifest.measures.items()]
-    show(graph.url, [("sentences, both sides", f"{graph.rows:,}"), ("shards", f"{len(graph.shards):,}"), *measures])
+    about = [("sentences, both sides", f"{graph.rows:,}"), ("shards", f"{len(graph.shards):,}")]
+    show(graph.url, [*about, *measure_rows(graph.manifest.measures)])
+    say_notes(unused_options(settings, graph))

@@ -61,13 +61,13 @@ def command(
 
         file, encoder = pairs_file(path), encoder or str(default.model_folder())
         bitext = {"path": file.url, "src_lang": src_lang, "tgt_lang": tgt_lang, "columns": columns}
-        settings = validate_settings(BitextSettings, bitext, "inspect")
+        settings, notes = file.with_languages(validate_settings(BitextSettings, bitext, "inspect"))
         for pair in explain_pairs(settings, encoder, rows, classifier):
             console.print(
                 Text.assemble((f"line {pair.line}", "bold"), f"\n{pair.source}\n{pair.target}"), soft_wrap=True
             )
             show_table([["what speaks for and against it", "value", "log odds"], *_parts(pair)], console, end=1)
-        say_notes(file.doubts(encoder, classifier))
+        say_notes([*notes, *file.doubts(encoder, classifier)])
         return
     found = describe(path, rows)
     console.print(Text.assemble((found.what, "bold"), f": {path}"), soft_wrap=True)

@@ -90,6 +90,7 @@ def command(
     quiet_beam()
     from pipelines.commands.encoder_figures import encoder_row
     from pipelines.commands.mine_summary import foreign_sentences, summarise, summary
+    from pipelines.commands.partitioned_options import unused_options
     from pipelines.commands.standard_streams import keep_input, output_file, require_one_input
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.mine.text_job import mine_corpora
@@ -114,7 +115,7 @@ def command(
             hub.write(pair_batches(result.pairs), result.pairs.rows, [*about, *summary(result)])
         stays = None if settings.work.startswith(output.scratch) else settings.work
         summarise(result, written, output.shown, stays, about=about, error=output.is_standard)
-        say_notes(foreign_sentences(settings, result))
+        say_notes([*foreign_sentences(settings, result), *unused_options(settings, result.graph)])
 
 
 class MineOutputs(NamedTuple):
@@ -157,6 +158,7 @@ class MineOutputs(NamedTuple):
 
 def _settings(tree: dict[str, Any], outputs: MineOutputs, runner: Runner) -> JobSettings:
     """The settings, with what the text and the default encoder tell; places are checked before any text is read."""
+    from pipelines.commands.partitioned_options import require_use
     from pipelines.commands.places import require_folder
     from pipelines.mine.job_defaults import columns_read, fill_in_choices, fill_in_languages
     from pipelines.runners.runner import require_reachable
@@ -167,6 +169,7 @@ def _settings(tree: dict[str, Any], outputs: MineOutputs, runner: Runner) -> Job
     say_notes(columns_read(tree))  # before a language that cannot be told, of which it may be the reason
     say_notes([*fill_in_languages(tree), *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
+    require_use(settings)
     require_folder(settings.work)
     outputs.check(reads, (settings.source.read.lang, settings.target.read.lang))  # some names have languages in them
     return settings

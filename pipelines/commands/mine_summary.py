@@ -9,6 +9,7 @@ from rich.console import Console
 
 from pipelines.commands.console_output import show
 from pipelines.datasets.manifest import Counters, Dataset
+from pipelines.datasets.measure_rows import measure_rows
 from pipelines.mine.mine_settings import JobSettings
 from pipelines.mine.pair_search import JobResult
 from pipelines.mine.pair_shards import read_pair_shard
@@ -50,7 +51,7 @@ def summary(result: JobResult) -> list[tuple[str, str]]:
     return [
         *sentence_rows("source", result.source.manifest.counters),
         *sentence_rows("target", result.target.manifest.counters),
-        *((f"graph {name.replace('_', ' ')}", f"{value:.4f}") for name, value in graph.items()),
+        *((f"graph {name}", figure) for name, figure in measure_rows(graph)),
         ("matched pairs", f"{counters.rows_in:,}"),
         *((f"dropped: {reason.replace('_', ' ')}", f"{count:,}") for reason, count in counters.dropped.items()),
         *(known_measures(measures) if result.pairs.rows else ()),

@@ -67,9 +67,11 @@ def command(
     from mining.lazy import without
     from pipelines.commands.console_output import console_report
     from pipelines.commands.mine import work_beside
+    from pipelines.commands.partitioned_options import require_use
 
     chosen |= {"work": work or work_beside(out)} | chosen_filters(filters)
     settings = validated(VectorJobSettings, OPTIONS, chosen.tree(), "mine-vectors")
+    require_use(settings)
     if curve is not None and settings.threshold.gold is None and settings.threshold.precision is None:
         raise InputError("--curve needs --gold or --precision: without them nothing is known of precision")
     _check_outputs(settings, out, format, [*filter(None, [rejected, candidates])], curve, filters)
@@ -133,8 +135,10 @@ def _write_curve(url: str, result: JobResult) -> None:
 def _summarise(result: JobResult, written: int, out: str, settings: VectorJobSettings) -> None:
     from pipelines.commands.console_output import say_notes
     from pipelines.commands.mine_summary import summarise
+    from pipelines.commands.partitioned_options import unused_options
 
     summarise(result, written, out, settings.work)
+    say_notes(unused_options(settings, result.graph))
     by_language = settings.filters.language is not None or settings.filters.script is not None
     if by_language and None in (settings.source.lang, settings.target.lang):
         say_notes(

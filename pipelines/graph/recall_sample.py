@@ -203,7 +203,10 @@ def _ends(checked: dict[str, np.ndarray], nearest: np.ndarray, partition: Partit
 
 
 def choose_copies(partition: Partition) -> CopiesChoice:
-    """The fewest copies that let the sampled rows meet enough of their true neighbours in a cell, on both sides."""
+    """The fewest copies that let the sampled rows meet enough of their true neighbours in a cell, on both sides.
+
+    No more than there are cells.
+    """
     url = partition.work.scratch("choice.npz")
     if not items(partition):
         return CopiesChoice(COPIES, 1.0, 0.0)
@@ -212,7 +215,7 @@ def choose_copies(partition: Partition) -> CopiesChoice:
         with thread_pool(partition.threads) as pool:
             save_arrays(url, choice=np.array(_chosen(truths, partition, pool)))
     choice = CopiesChoice._make(load_arrays(url)["choice"].tolist())
-    return choice._replace(copies=int(choice.copies), probes=int(choice.probes))
+    return choice._replace(copies=min(int(choice.copies), len(codebook_of(partition))), probes=int(choice.probes))
 
 
 def _chosen(truths: list[Truth], partition: Partition, pool: Threads) -> CopiesChoice:

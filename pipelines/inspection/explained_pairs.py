@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from typing import Any, NamedTuple
+from warnings import catch_warnings, filterwarnings
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +16,15 @@ from mining.paths import exists
 from mining.retrieval import Retrieval
 from mining.scoring.classifier import Contribution, Use
 from pipelines.clean.bitext_chunks import OWN, read_chunks
+from pipelines.clean.bitext_languages import with_languages
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_stage import CleanSettings, load_scorer
 from pipelines.datasets.manifest import MANIFEST, Dataset, join, open_dataset
 from pipelines.mine.rescored_graph import rescoring_by
+from pipelines.mine.work_folder import open_mine
 
 _PARTS = 8  # the strongest
+_UNNAMED = "a language cannot be told from the pairs; without --src-lang and --tgt-lang words are cut as in English"
 
 
 class ExplainedPair(NamedTuple):
@@ -49,7 +53,9 @@ def explain_pairs(
         raise InputError(f"{bitext.path}: no pairs in it to explain")
     scorer = load_scorer(CleanSettings(bitext=bitext, encoder=encoder, classifier=classifier, work="")).scorer
     texts = [pairs[side].to_pylist() for side in ("source", "target")]
-    features = scorer.features(*texts)[:most]
+    with catch_warnings():
+        filterwarnings("ignore", "without lang=")  # a note says it
+        features = scorer.features(*texts)[:most]
     given = given_scores(pairs[:most], bitext.kind)
     use = Use.cleaning if given.count(None) == len(given) else Use.mining
     ratios = scorer.classifier.log_ratios(features, use).tolist()
@@ -87,6 +93,15 @@ class PairsFile(NamedTuple):
 
     url: str
     dataset: Dataset | None = None
+
+    def with_languages(self, bitext: BitextSettings) -> tuple[BitextSettings, list[str]]:
+        """With the languages that nobody names: those of the mine, or as `clean` tells them; and notes for a person."""
+        if self.dataset is not None:
+            mine = open_mine(self.dataset.url, self.dataset.url)
+            known = bitext.src_lang or mine.source.lang or None, bitext.tgt_lang or mine.target.lang or None
+            bitext = bitext.model_copy(update={"src_lang": known[0], "tgt_lang": known[1]})
+        bitext, notes = with_languages(bitext)
+        return bitext, notes if bitext.src_lang and bitext.tgt_lang else [*notes, _UNNAMED]
 
     def doubts(self, encoder: str, classifier: str | None) -> list[str]:
         """Notes where this classifier is not what gave the pairs of a dataset their score."""

@@ -14,6 +14,7 @@ from mining.paths import open_url, resolve
 from mining.vectors import open_vectors
 from pipelines.inspection.description import Description, counted, first_rows
 
+_TEXTS = ("src_text", "tgt_text")
 _VECTORS = (".arrow", ".feather", ".ipc", ".npy")
 
 
@@ -34,16 +35,24 @@ def describe_file(url: str, most: int) -> Description:
 
 
 def describe_moses(prefix: str, languages: tuple[str, str], most: int) -> Description:
-    """Two aligned files."""
+    """Two aligned files; their names do not tell which side is the source, so columns are named by language."""
     found = _pairs(prefix, Format.MOSES, most, languages)
-    return found._replace(facts=[*found.facts, ("files", ", ".join(f"{prefix}.{lang}" for lang in languages))])
+    columns = [dict(zip(_TEXTS, languages, strict=True)).get(name, name) for name in found.columns]
+    facts = [*found.facts, ("files", ", ".join(f"{prefix}.{lang}" for lang in languages))]
+    return found._replace(facts=facts, columns=columns)
 
 
 def moses_languages(prefix: str) -> tuple[str, str] | None:
-    """The endings of the two files that begin with a prefix, if there are just two."""
+    """The endings of the two files that begin with a prefix, if there are just two that can be of languages.
+
+    Folders beside them, such as that of `align`, and other files of pairs do not count.
+    """
     filesystem, path = resolve(prefix)
-    endings = sorted(found.removeprefix(f"{path}.") for found in filesystem.glob(f"{path}.*"))
-    return (endings[0], endings[1]) if len(endings) == 2 and all(end.isalpha() for end in endings) else None
+    found = {file.removeprefix(f"{path}."): file for file in filesystem.glob(f"{path}.*")}
+    endings = sorted(
+        end for end, file in found.items() if end.isalpha() and end not in set(Format) and filesystem.isfile(file)
+    )
+    return (endings[0], endings[1]) if len(endings) == 2 else None
 
 
 def _vectors(url: str, most: int) -> Description:

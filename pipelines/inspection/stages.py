@@ -22,6 +22,7 @@ from pipelines.datasets.manifest import (
     join,
     read_model,
 )
+from pipelines.datasets.measure_rows import measure_rows
 from pipelines.inspection.description import Description, counted, first_rows
 
 _KINDS = {
@@ -48,7 +49,7 @@ def describe_dataset(url: str, most: int) -> Description:
             (f"dropped: {reason.replace('_', ' ')}", counted(rows))
             for reason, rows in manifest.counters.dropped.items()
         ),
-        *((name.replace("_", " "), f"{value:,.4f}") for name, value in manifest.measures.items()),
+        *measure_rows(manifest.measures),
         *_request(manifest.request),
     ]
     return Description(_KINDS[manifest.request.kind], facts, *first_rows(_head(dataset, most), most))

@@ -161,9 +161,14 @@ def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:
 def run_by_new_process(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
     """`run_stages` with all that a process has to load first."""
     given = _GIVEN.dump_json((folder, settings, list(sides)))
-    command = [sys.executable, "-m", "pipelines.planning.sample_runs"]
+    command = [sys.executable, "-m", "pipelines.planning.sample_process"]
     made = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
     return TypeAdapter(SampleRun).validate_json(made.splitlines()[-1])
+
+
+def answer(given: str) -> str:
+    """What the new process tells of the run that it was asked for."""
+    return TypeAdapter(SampleRun).dump_json(run_stages(*_GIVEN.validate_json(given))).decode()
 
 
 def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText]) -> SampleRun:
@@ -303,7 +308,3 @@ def made_up_lines(count: int, seed: int) -> list[str]:
     syllables = ["ba", "do", "ki", "len", "mar", "nu", "per", "ri", "sto", "ta", "ven", "zo"]
     words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(_WORDS)]
     return [f"{' '.join(draw.choices(words, k=draw.randint(5, 16)))} {number}" for number in range(count)]
-
-
-if __name__ == "__main__":
-    print(TypeAdapter(SampleRun).dump_json(run_stages(*_GIVEN.validate_json(sys.stdin.read()))).decode())

@@ -142,7 +142,7 @@ def test_format_by_extension(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize("name", ["pairs", "pairs.moses", "pairs.txt", "pairs.gz", "tsv", "a.tsv/b"])
 def test_unknown_extension(name: str) -> None:
-    with pytest.raises(InputError, match="names no pair format"):
+    with pytest.raises(InputError, match=r"names no pair format.*--pair-format of mine and align"):
         format_of(name)
 
 

@@ -26,7 +26,7 @@ from pipelines.clean.bitext_languages import with_languages
 from pipelines.clean.bitext_rows import BitextSettings
 from pipelines.clean.clean_settings import CleanSettings
 from pipelines.clean.clean_stage import clean, read_scored
-from pipelines.clean.cleaned_files import SCORES, _as_json, write_kept, write_rejected
+from pipelines.clean.cleaned_files import SCORES, _as_json, check_outputs, write_kept, write_rejected
 from pipelines.clean.given import with_rivals
 from pipelines.clean.probe_check import Check
 from pipelines.cli import app
@@ -118,6 +118,30 @@ def test_fields_of_jsonl_stay_beside_the_scores(tmp_path: Path) -> None:
     write_kept(str(tmp_path / "y.jsonl"), map(_scored, read_chunks(bitext)), bitext, scores=True)
     found = json.loads((tmp_path / "y.jsonl").read_text())
     assert (found["margin"], found["clean_margin"], found["cosine"]) == ("left", 0.5, 0.5)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "tmx", "tsv"])
+def test_scores_are_written_in_another_format_than_the_bitexts_too(kind: str, tmp_path: Path) -> None:
+    given = tmp_path / ("x.jsonl" if kind == "tsv" else "x.tsv")
+    given.write_text('{"src_text": "eins", "tgt_text": "one"}\n' if kind == "tsv" else "eins\tone\n")
+    bitext = BitextSettings(path=str(given), src_lang="de", tgt_lang="en")
+    out = tmp_path / f"y.{kind}"
+    assert write_kept(str(out), map(_scored, read_chunks(bitext)), bitext, scores=True) == 1
+    if kind == "tsv":
+        assert out.read_text() == "0.5\teins\tone\t0.5\t0.5\t0.5\n"
+    elif kind == "tmx":
+        ((unit, variants),) = iterate_units(str(out))
+        assert [prop.get("type") for prop in unit.findall("prop")] == ["probability", "cosine", "margin", "score"]
+        assert [variant.text for variant in variants] == ["eins", "one"]
+    else:
+        (row,) = pq.read_table(out).to_pylist() if kind == "parquet" else [json.loads(out.read_text())]
+        assert [row[name] for name in ("src_text", "tgt_text", "score", *SCORES)] == ["eins", "one", *[0.5] * 4]
+
+
+def test_scores_are_refused_where_there_is_no_place_for_them(tmp_path: Path) -> None:
+    bitext = BitextSettings(path=str(tmp_path / "x.tsv"), src_lang="de", tgt_lang="en")
+    with pytest.raises(InputError, match="no place for scores"):
+        check_outputs(str(tmp_path / "y"), None, Format.MOSES, bitext, scores=True)
 
 
 def _scored(chunk: pa.Table) -> pa.Table:

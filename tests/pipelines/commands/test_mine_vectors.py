@@ -242,6 +242,23 @@ def test_a_codebook_is_used_again_for_vectors_of_its_dimension(
     assert "is of encoder given vectors and dim 24, but the vectors are of" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize("given", [{"copies": "4"}, {"codebook": "first.work/graph"}])
+def test_options_of_a_partitioned_search_are_not_ignored_silently(
+    given: dict[str, str], corpus: Corpus, twinlode: RunTwinlode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "codebook" in given:
+        assert twinlode("mine-vectors", *corpus.options(out="first.tsv", search="partitioned")) == 0
+    assert twinlode("mine-vectors", *corpus.options(**given)) == 0
+    (name,) = given
+    assert f"note: --{name}: not used, because the search was exact" in capsys.readouterr().err
+    assert twinlode("mine-vectors", *corpus.options(search="partitioned", **given)) == 0
+    shown = capsys.readouterr()
+    assert "not used" not in shown.err
+    assert re.search(r"graph cells\W+\d+\W*\n", shown.out), "whole"
+    assert twinlode("mine-vectors", *corpus.options(search="exact", **given)) == 2
+    assert f"--{name}: for a partitioned search only" in capsys.readouterr().err
+
+
 def test_filters_write_what_they_drop(corpus: Corpus, twinlode: RunTwinlode) -> None:
     (corpus.folder / "f.yaml").write_text("length: {min_words: 3}\nlanguage: null\n")
     assert twinlode("mine-vectors", *corpus.options(filters="f.yaml", rejected="out.jsonl")) == 0

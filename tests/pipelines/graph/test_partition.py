@@ -309,6 +309,14 @@ def test_small_and_uneven_sides(rows: tuple[int, int], tmp_path: Path) -> None:
     assert same(found, exact(tmp_path / "exact", made))  # type: ignore[arg-type]
 
 
+def test_copies_are_no_more_than_cells(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    of_cells = build_graph(settings(new(tmp_path / "9"), sides, copies=9))
+    of_more = build_graph(settings(new(tmp_path / "more"), sides, copies=10**7))
+    assert same(neighbours(of_cells), neighbours(of_more))
+    assert of_more.manifest.measures == of_cells.manifest.measures
+    assert (of_more.manifest.measures["cells"], of_more.manifest.measures["copies"]) == (9, 9)
+
+
 def test_zeros_alone_are_refused(tmp_path: Path) -> None:
     zeros = np.zeros((5, DIM), np.float32)
     with pytest.raises(InputError, match="no vector of either side has a direction"):
@@ -370,8 +378,8 @@ def test_what_memory_decides(rows: tuple[int, int], memory: int, bounds: tuple[i
 
 
 def test_what_one_process_cannot_hold_is_refused(sides: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"2,400 vectors in 99 cells each takes \d+MiB in one process; raise --memory"):
-        build_graph(settings(tmp_path, sides, copies=99, memory=2 << 20))
+    with pytest.raises(InputError, match=r"2,400 vectors in 9 cells each takes \d+MiB in one process; raise --memory"):
+        build_graph(settings(tmp_path, sides, copies=9, k=8, memory=1 << 20))
 
 
 def test_a_giant_cluster_of_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,24 @@ def test_a_classifier_of_ones_own_explains_what_it_scored(scoring_encoder: Path,
     assert "another pair classifier gave these scores" in CliRunner().invoke(app, told).stderr
     refused = CliRunner().invoke(app, [*told, "--classifier", str(tmp_path / "none")])
     assert isinstance(refused.exception, InputError) and "no pair classifier there" in str(refused.exception)
+
+
+def test_languages_that_nobody_names_are_those_of_the_mine(scoring_encoder: Path, tmp_path: Path) -> None:
+    file = pairs_file(mined(scoring_encoder, tmp_path).url)
+    found, notes = file.with_languages(BitextSettings(path=file.url))
+    assert (found.src_lang, found.tgt_lang, notes) == ("de", "en", [])
+    given, _ = file.with_languages(BitextSettings(path=file.url, src_lang="fr"))
+    assert (given.src_lang, given.tgt_lang) == ("fr", "en")
+
+
+def test_one_note_where_languages_cannot_be_told(scoring_encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.tsv").write_text("12 34\t56 78\n90\t12\n")
+    told = ["inspect", str(tmp_path / "in.tsv"), "--explain", "--encoder", str(scoring_encoder)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, told, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stderr.count("note: a language cannot be told from the pairs") == 1
 
 
 def test_scores_of_a_mine_by_margin_are_no_classifiers(scoring_encoder: Path, tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def test_what_it_is(place: Path, name: str, what: str, facts: dict[str, str]) ->
         assert len(dict(found.facts)["fingerprint"]) == 16
 
 
+def test_what_lies_beside_a_moses_pair_is_none_of_it(tmp_path: Path) -> None:
+    write_pairs(str(tmp_path / "out"), [PAIRS], format=Format.MOSES, src_lang="en", tgt_lang="de")
+    (tmp_path / "out.work").mkdir()
+    (tmp_path / "out.tsv").write_text("1.0\ta\tb\n")
+    found = describe(str(tmp_path / "out"))
+    assert found.what == "pairs (moses)"
+    assert found.columns == ["de", "en"], "which is the source cannot be known"
+    assert found.rows[0] == [PAIRS["tgt_text"][0].as_py(), PAIRS["src_text"][0].as_py()]
+
+
 def test_a_damaged_encoder_is_told(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "encoder", tmp_path / "encoder")
     (tmp_path / "encoder" / "sentencepiece.model").write_bytes(b"other")

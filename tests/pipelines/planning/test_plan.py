@@ -319,13 +319,14 @@ def test_a_budget_refuses(budget: str, refused: bool, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_small_mines_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_mines_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_encoder(tmp_path / "encoder")
     text = tmp_path / "en.txt"
     text.write_text("".join(f"House number {n} stands near the old river and the green hill.\n" for n in range(500)))
     asked = PlanSettings(encoder=str(tmp_path / "encoder"), sample=600)
     made = bill.make_bill("600", "600", asked)
     assert made.calibrated.dim == 16
+    assert "WARNING" not in capfd.readouterr().err, "of the new processes, too"
     assert all(measured.seconds > 0 and measured.files.opens > 0 for measured in made.calibrated.large.stages.values())
     assert made.plan.stages[3].written > 0
     side = planned_side(str(text), 50, 0)
