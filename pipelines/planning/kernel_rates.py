@@ -89,7 +89,9 @@ def _saturation(few: CellSpread, many: CellSpread) -> float:
     def beyond(scale: float) -> float:
         return math.expm1(-many.cells / scale) / math.expm1(-few.cells / scale) - grown
 
-    return float(brentq(beyond, least, most)) if beyond(least) < 0 < beyond(most) else least if grown <= 1 else most
+    if beyond(least) >= 0:
+        return least
+    return float(brentq(beyond, least, most)) if beyond(most) > 0 else most
 
 
 class SampleVectors(NamedTuple):
