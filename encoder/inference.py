@@ -19,6 +19,7 @@ import xxhash
 from encoder import default
 from encoder.checkpoint import content_fingerprint, is_checkpoint, load_checkpoint, local_copy
 from encoder.half_precision import require_half
+from encoder.matrix_products import fast_products
 from encoder.models import Bag, Pretrained, PretrainedSettings, SentenceModel
 from encoder.models.pretrained import TokenizerText, local_folder
 from encoder.models.static import is_static, load_static
@@ -237,7 +238,8 @@ class Encoder:
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
         try:
-            yield from _pool(workers).map(run, spans)
+            with fast_products(self.device):
+                yield from _pool(workers).map(run, spans)
         finally:
             torch.set_num_threads(before)
 

@@ -26,6 +26,7 @@ from encoder.data.sampling import BatchSettings, Sampler, mixture
 from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
 from encoder.inference import Encoder
+from encoder.matrix_products import fast_products
 from encoder.models import BagSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
 from encoder.models.pretrained import TokenizerText
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
@@ -166,7 +167,7 @@ def _run(
     watch = observer(out)
     if saved is not None and changed:
         watch.noted(_goes_on(saved["position"][0], changed))
-    with freed_memory_kept():
+    with freed_memory_kept(), fast_products(device):
         result = Trainer(job, watch).run()
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)

@@ -25,10 +25,10 @@ _TRANSLATIONS = 3  # of one English sentence
 _FEWEST = 50  # sentences of a language
 _WORDS = range(4, 41)
 _GROUPS = {
-    "europarl7": 9000, "pydocs": 3000, "lohelp": 3000, "quran": 2500, "freeciv": 800, "widelands": 1500,
-    "freebsd": 1500, "wesnoth": 6000, "mediawiki": 3000, "catalogs": 6000,
+    "europarl7": 27000, "pydocs": 9000, "lohelp": 9000, "quran": 5000, "freeciv": 1600, "widelands": 2500,
+    "freebsd": 4500, "wesnoth": 12000, "mediawiki": 9000, "catalogs": 18000,
 }  # fmt: skip
-_PAIRS = {"tatoeba": 1800, "mdn": 1200, "k8s": 1200}  # of each language
+_PAIRS = {"tatoeba": 5400, "mdn": 3600, "k8s": 3600}  # of each language
 Groups = dict[str, dict[str, str]]  # translations by the English sentence
 
 
