@@ -73,7 +73,7 @@ def test_words_tell_where_a_sentence_was_split() -> None:
     target = [source[0], f"{source[1]} {source[2]}", source[3], source[4]]
     meaning = rng.normal(size=(5, 64))
     noise = rng.normal(size=(4, 64))
-    vectors = meaning, np.array([meaning[0], meaning[1] + meaning[2], meaning[3], meaning[4]]) + 2.5 * noise
+    vectors = meaning, np.array([meaning[0], meaning[1] + meaning[2], meaning[3], meaning[4]]) + 4.0 * noise
     sides = [
         Document(rows.astype(np.float32), np.full(len(lines), 200.0 / len(lines)), words_of(lines, 64))
         for rows, lines in zip(vectors, (source, target), strict=True)
