@@ -126,7 +126,7 @@ class _Context(nn.Module):
         """Plain products: for short sentences faster than a fused kernel, by far in the backward pass on a CPU."""
         heads, far = self.settings.heads, self.settings.distance
         size = self.settings.width // heads
-        query, key, value = projected.view(*group, 3, heads, size).permute(2, 0, 3, 1, 4)
+        query, key, value = projected.view(*group, 3, heads, size).permute(2, 0, 3, 1, 4).contiguous()
         place = torch.arange(group.words, device=projected.device)
         bias = self.bias[:, (place[None] - place[:, None]).clamp(-far, far) + far]  # (heads, words, words)
         weights = torch.softmax(query @ key.transpose(-1, -2) * size**-0.5 + bias.to(query.dtype), dim=-1)

@@ -62,9 +62,7 @@ def with_settings_of(start: Checkpoint, settings: TrainSettings) -> TrainSetting
         return settings
     taken: dict[str, BaseModel] = {}
     if not ("model" in settings.model_fields_set and _grows(settings.model, theirs.model)):
-        taken["model"] = (
-            _smaller(settings.model, theirs.model) or _with_bag(settings.model, theirs.model) or theirs.model
-        )
+        taken["model"] = _smaller(settings.model, theirs.model) or _with_bag(settings, theirs.model) or theirs.model
     if theirs.text is not None:
         taken["text"] = theirs.text
     different = [
@@ -106,11 +104,14 @@ def _smaller(ours: BaseModel, theirs: BaseModel) -> BagSettings | None:
     return made if is_smaller(made, theirs) else None
 
 
-def _with_bag(ours: BaseModel, theirs: BaseModel) -> ContextualSettings | None:
+def _with_bag(settings: TrainSettings, theirs: BaseModel) -> ContextualSettings | None:
     """The settings of a context around the bag that training begins with."""
+    ours = settings.model
     if not isinstance(ours, ContextualSettings) or not isinstance(theirs, BagSettings):
         return None
-    return ContextualSettings(**{**ours.model_dump(exclude={"bag"}), "bag": theirs.model_dump()})
+    assert settings.start is not None
+    tree = {**ours.model_dump(exclude={"bag"}), "bag": theirs.model_dump()}
+    return validate_settings(ContextualSettings, tree, f"start.encoder {settings.start.encoder}")
 
 
 def begin_with(model: nn.Module, trained: nn.Module, start: StartSettings) -> None:
