@@ -346,7 +346,7 @@ def _limits(
             index, advice = _index_bytes(sides, needed, found, settings), "a larger GPU, or --search partitioned"
             limits.append(Limit("memory of the GPU", index, found.gpu.memory, advice))
     else:
-        one = rows * one_process_bytes(settings.k, settings.copies)
+        one = rows * one_process_bytes(settings.k, settings.planned_copies)
         limits.append(
             Limit("memory of a search in one process", one, settings.memory, "raise --memory, or use a cluster")
         )

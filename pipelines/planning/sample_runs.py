@@ -224,7 +224,7 @@ def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
         out=f"{url}/graph",
         k=settings.k,
         search=settings.search,
-        copies=settings.copies,
+        copies=settings.planned_copies,
         memory=settings.memory,
         device=_CORES,
     )

@@ -318,6 +318,32 @@ def test_a_budget_refuses(budget: str, refused: bool, monkeypatch: pytest.Monkey
         assert result.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("lines", "search", "told"),
+    [
+        (10**7, "auto", ""),
+        (10**7, "partitioned", ""),
+        (10**5, "auto", "note: --copies: not used, because the search was exact, which --search auto chose"),
+        (10**7, "exact", "--copies: for a partitioned search only"),
+        (10**7, "approximate", "--copies: for a partitioned search only"),
+    ],
+)
+def test_copies_of_another_search_are_not_ignored_silently(
+    lines: int, search: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bill, "calibrate_machine", lambda *given: FOUND)
+    arguments = ["plan", str(lines), str(lines), "--encoder", "e", "--search", search, "--copies", "8"]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exception is None) == ("only" not in told)
+    shown = f"{result.stderr} {result.exception}"
+    assert told in shown and ("--copies" in shown) == bool(told)
+
+
+def test_more_copies_take_more() -> None:
+    few, usual, given = (hours(plan(10**7, copies=copies))["graph"] for copies in (4, None, 20))
+    assert few < usual == given
+
+
 @pytest.mark.slow
 def test_small_mines_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_encoder(tmp_path / "encoder")
