@@ -16,10 +16,11 @@ from mining.language_id import detect
 from mining.paths import exists, expand
 from pipelines.datasets.manifest import MANIFEST, join, open_dataset
 from pipelines.datasets.sentences import read_shard
+from pipelines.planning.calibrated_machine import Calibrated, calibrate_machine
 from pipelines.planning.cost_model import CostPlan, predict
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.plan_settings import PlanSettings
-from pipelines.planning.sample_runs import Calibrated, calibrate_machine, made_up_lines, sampled_lines
+from pipelines.planning.sample_runs import made_up_lines, sampled_lines
 from pipelines.planning.word_growth import WINDOW
 from pipelines.runners.console_table import show_table
 

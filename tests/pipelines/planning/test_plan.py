@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from encoder import default
 from encoder.text import NewWords
 from mining.errors import InputError
 from pipelines.cli import app
@@ -14,13 +15,14 @@ from pipelines.datasets.manifest import open_dataset
 from pipelines.planning import bill, sample_runs
 from pipelines.planning import gpu_rates as rates
 from pipelines.planning.bill import planned_side, size
+from pipelines.planning.calibrated_machine import Calibrated
 from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
 from pipelines.planning.gpu_rates import CoreRates, GpuRates, assumed_rates, with_stated
 from pipelines.planning.index_rates import IndexRates
 from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
 from pipelines.planning.plan_settings import GpuSettings, PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
+from pipelines.planning.sample_runs import STAGES, MeasuredRun, SampleRun, embed_row_seconds
 from pipelines.planning.word_growth import NO_WORDS, WordGrowth
 from tests.pipelines.corpora import write_encoder
 
@@ -57,6 +59,7 @@ FOUND = Calibrated(
     dim=256,
     line_bytes=(60.0, 60.0),
     growth=(NO_WORDS, NO_WORDS),
+    embed_rows=(1e-4, 3e-4),
 )
 
 
@@ -84,8 +87,31 @@ def test_stages_grow_as_they_should() -> None:
 def test_a_stage_takes_no_less_than_what_is_loaded() -> None:
     faster = FOUND.again._replace(stages=FOUND.small.stages)
     found = predict((1000, 1000), FOUND._replace(again=faster), PlanSettings(encoder="e"), 1e15)
-    assert hours(found)["embed"] == pytest.approx(15 / 3600), "what took no longer for more rows has nothing to grow by"
-    assert hours(plan(1000))["embed"] == pytest.approx(3 / 3600)
+    assert hours(found)["mine"] == pytest.approx(15 / 3600), "what took no longer for more rows has nothing to grow by"
+    assert hours(plan(1000))["mine"] == pytest.approx(3 / 3600)
+
+
+def test_embedding_takes_what_neighbours_of_each_side_take() -> None:
+    found = predict((10**6, 2 * 10**5), FOUND, PlanSettings(encoder="e"), 1e15)
+    assert hours(found)["embed"] == pytest.approx((3 + 0.9e6 * 1e-4 + 1.8e5 * 3e-4) / 3600)
+
+
+@pytest.mark.skipif(not default.has_default(), reason="needs the encoder of the package")
+def test_neighbours_are_embedded_by_an_encoder_that_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middle one of three measurements, without the time to load it, and every window a shard."""
+    given: list[object] = []
+    embed = sample_runs.embed
+    monkeypatch.setattr(
+        sample_runs, "embed", lambda *asked, encoder: (given.append(encoder), embed(*asked, encoder=encoder))[1]
+    )
+    seconds = iter([0.0, 5.0, 10.0, 11.0, 20.0, 22.0])
+    monkeypatch.setattr(sample_runs, "_processor_seconds", lambda: next(seconds))
+    windows = [[f"Line {number} of window {window}." for number in range(50)] for window in range(3)]
+    found = embed_row_seconds(tmp_path / "near", PlanSettings(), windows, "en")
+    assert found == pytest.approx(2.0 / 150)
+    assert len(given) == 3 and len({id(encoder) for encoder in given}) == 1 and given[0] is not None
+    shards = open_dataset(str(tmp_path / "near" / "sentences"), "sentences").shards
+    assert [shard.rows for shard in shards] == [50, 50, 50]
 
 
 def test_new_words_become_fewer() -> None:
@@ -351,7 +377,7 @@ def test_small_mines_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[s
     text.write_text("".join(f"House number {n} stands near the old river and the green hill.\n" for n in range(500)))
     asked = PlanSettings(encoder=str(tmp_path / "encoder"), sample=600)
     made = bill.make_bill("600", "600", asked)
-    assert made.calibrated.dim == 16
+    assert made.calibrated.dim == 16 and min(made.calibrated.embed_rows) > 0
     assert "WARNING" not in capfd.readouterr().err, "of the new processes, too"
     assert all(measured.seconds > 0 and measured.files.opens > 0 for measured in made.calibrated.large.stages.values())
     assert made.plan.stages[3].written > 0
