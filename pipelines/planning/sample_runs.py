@@ -16,6 +16,8 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from encoder.text import NewWords, TextEncoder
+from mining.encodings import Utf8Check, require_no_mark
+from mining.errors import InputError
 from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
@@ -32,11 +34,13 @@ from pipelines.planning.plan_settings import PlanSettings
 from pipelines.planning.word_growth import WindowSample
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.readers.formats import reader_format
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import RunnerSettings
 
 STAGES = ("prepare", "embed", "graph", "mine")
 SIDES = "src", "tgt"
+_CHECKED = 999  # lines of a file that tell whether it is text
 _REPEATED = 3  # of what takes less than a second
 _WORDS = 5000
 _CORES = "cpu"  # what a core takes is measured also where there is a GPU, which is measured by itself
@@ -245,7 +249,11 @@ def sampled_lines(urls: Sequence[str], count: int) -> SampledText:
     seen, step, windows = 0, 1, WindowSample()
     for url in urls:
         with open_decompressed(url) as stream:
+            checked = False
             while lines := stream.readlines(1 << 22):
+                if not checked:
+                    _require_text(url, lines[:_CHECKED])
+                checked = True
                 kept += lines[-seen % step :: step]
                 seen += len(lines)
                 windows.add(lines)
@@ -253,6 +261,19 @@ def sampled_lines(urls: Sequence[str], count: int) -> SampledText:
                     kept, step = kept[::2], 2 * step
     texts = [text for line in kept if (text := line.decode("utf-8", "replace").strip())]
     return SampledText(seen, list(spread_evenly(texts, count)), windows.texts())
+
+
+def _require_text(url: str, lines: Sequence[bytes]) -> None:
+    """Refuse what a mine would refuse as no text, and what it would read otherwise than line by line."""
+    if reader_format(url) != "txt":
+        raise InputError(
+            f"{url}: a plan reads plain lines; prepare it (twinlode prepare) and give that folder, or a number of lines"
+        )
+    require_no_mark(lines[0], url)
+    check = Utf8Check(url)
+    for number, line in enumerate(lines, 1):
+        check.decoded(line, number)
+    check.finish(len(lines))
 
 
 def made_up_lines(count: int, seed: int) -> list[str]:

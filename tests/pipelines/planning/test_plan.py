@@ -315,10 +315,28 @@ def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
     assert (lines, len(sample), lang, [len(window) for window in windows]) == (30, 10, "en", [30])
     (tmp_path / "sat.txt").write_text("ᱟᱢ ᱫᱚ ᱪᱮᱫ ᱮᱢ ᱪᱮᱠᱟᱭᱮᱫᱟ\n" * 30, encoding="utf-8")
     assert planned_side(str(tmp_path / "sat.txt"), 10, 0).lang is None, "no Santali is known: none is detected"
-    (tmp_path / "empty.txt").write_text("\n")
-    for given, told in (("0", "nothing to plan for 0"), (str(tmp_path / "empty.txt"), "there is no text in it")):
-        with pytest.raises(InputError, match=told):
-            planned_side(given, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.txt", b"\n", "there is no text in it"),
+        ("a.npy", bytes(range(256)) * 400, "lines are not valid UTF-8"),
+        ("a.txt", "Grüße\n".encode("latin-1") * 3000, "999 of 999 lines are not valid UTF-8"),
+        ("b.txt", "text\n".encode("utf-16"), "is UTF-16, not UTF-8"),
+        ("a.parquet", b"PAR1", "a plan reads plain lines; prepare it"),
+        ("a.jsonl", b'{"text": "a"}\n', "a plan reads plain lines; prepare it"),
+    ],
+)
+def test_what_is_no_plain_text_is_not_planned(name: str, content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=told):
+        planned_side(str(tmp_path / name), 10, 0)
+
+
+def test_nothing_is_not_planned() -> None:
+    with pytest.raises(InputError, match="nothing to plan for 0"):
+        planned_side("0", 10, 0)
 
 
 @pytest.mark.parametrize(("lines", "count"), [(7, 10), (10, 10), (1000, 10), (100_000, 300)])
@@ -339,7 +357,7 @@ def test_a_budget_refuses(budget: str, refused: bool, monkeypatch: pytest.Monkey
     assert "3,000,000 and 2,000,000 lines, partitioned search" in result.output
     assert "limit that" in result.output
     if refused:
-        assert isinstance(result.exception, InputError) and "more than the budget of 0.00" in str(result.exception)
+        assert isinstance(result.exception, InputError) and "more than the budget of 0.001" in str(result.exception)
     else:
         assert result.exit_code == 0
 
@@ -437,6 +455,11 @@ def test_words_that_pair_scoring_remembers_are_bounded() -> None:
     more = [with_words.memory - without.memory for with_words, without in zip(rescored, plain, strict=True)]
     assert more[0] == 0, "no more than in the sample"
     assert 0 < more[1] <= more[2] == more[3] < 800_000 * 128 * 4 * 2
+
+
+@pytest.mark.parametrize(("value", "told"), [(0, "0.00"), (1234.5, "1,234.50"), (0.1, "0.10"), (0.00044, "0.00044")])
+def test_little_money_is_not_nothing(value: float, told: str) -> None:
+    assert bill.price(value) == told
 
 
 def test_sizes() -> None:
