@@ -15,6 +15,7 @@ from mining.errors import InputError
 from pipelines.commands.derived import put, validated
 from pipelines.commands.mine import OPTIONS
 from pipelines.commands.options import chosen_filters
+from pipelines.commands.partitioned_options import require_use
 from pipelines.datasets.manifest import join
 from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.mine.export_transform import Export, ExportPlan
@@ -77,7 +78,9 @@ def job_settings(parameters: dict[str, str]) -> JobSettings:
     fill_in_languages(tree)
     fill_in_choices(tree)
     tree.setdefault("threads", 1)  # each core has a worker process of its own
-    return validated(JobSettings, OPTIONS, tree, "template")
+    settings = validated(JobSettings, OPTIONS, tree, "template")
+    require_use(settings)
+    return settings
 
 
 def _required(parameters: dict[str, str], name: str) -> str:

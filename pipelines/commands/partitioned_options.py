@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 
 
 class SearchSettings(Protocol):
-    """What the settings of all searches have."""
+    """What the settings of all searches have; some have a codebook, too."""
 
     @property
     def search(self) -> Search: ...
     @property
     def copies(self) -> int | None: ...
-    @property
-    def codebook(self) -> str | None: ...
 
 
 def require_use(settings: SearchSettings) -> None:
@@ -31,12 +29,17 @@ def require_use(settings: SearchSettings) -> None:
 
 def unused_options(settings: SearchSettings, graph: Dataset) -> list[str]:
     """A note where `auto` has chosen another search for this graph."""
-    given, search = _given(settings), graph.manifest.request.configuration["search"]
+    return unused_beside(settings, str(graph.manifest.request.configuration["search"]))
+
+
+def unused_beside(settings: SearchSettings, search: str) -> list[str]:
+    """A note where `auto` has chosen this search, which makes no use of them."""
+    given = _given(settings)
     if not given or search == "partitioned":
         return []
     return [f"{given}: not used, because the search was {search}, which --search auto chose; see --search partitioned"]
 
 
 def _given(settings: SearchSettings) -> str:
-    options = {"--copies": settings.copies, "--codebook": settings.codebook}
+    options = {f"--{name}": getattr(settings, name, None) for name in ("copies", "codebook")}
     return " and ".join(option for option, value in options.items() if value is not None)

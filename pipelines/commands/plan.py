@@ -41,13 +41,17 @@ def command(
     """
     quiet_beam()
     settings = validated(PlanSettings, OPTIONS, chosen.tree(), "plan")
+    from pipelines.commands.console_output import say_notes
+    from pipelines.commands.partitioned_options import require_use, unused_beside
     from pipelines.commands.places import check_places
     from pipelines.planning.bill import make_bill, show_bill, write_bill
 
+    require_use(settings)
     if json is not None:
         check_places([str(json)], [source, target])
     bill = make_bill(source, target, settings)
     show_bill(bill, settings)
+    say_notes(unused_beside(settings, bill.plan.search))
     if json is not None:
         write_bill(json, bill, settings)
     bill.require_budget(settings)

@@ -3,14 +3,15 @@
 Each file of the graph and of the texts is read once, and its rows go to the range they belong to: forward edges,
 backward lists and target texts to ranges of targets, where edges of both directions meet (`join_targets`); from there
 edges go with their target's text to ranges of sources, to which forward lists and source texts come, too
-(`join_sources`). A range is so small that its lists, texts and features fit a worker. Any number of sources may have
-found one target, though: edges come to it in parts, of which no more are taken together than fit.
+(`join_sources`). A range is so small that its own lists and texts fit a worker. Any number of sources may have found
+one target, though, and any number of targets one source: edges come in parts, of which no more are taken together than
+fit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -71,7 +72,7 @@ class TargetEnds(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """All edges of a range of sources, by source and target, and the texts at their ends."""
+    """Edges of a range of sources, by source and target, and the texts at their ends."""
 
     source: np.ndarray
     target: np.ndarray
@@ -207,24 +208,68 @@ def _by_sources(edges: UnitedEdges, backward: EndFeatures, texts: TextRows) -> I
         yield range_of_sources, TargetEnds(own, known, texts.take(np.searchsorted(texts.rows, ends)))
 
 
-def join_sources(key: int, parts: Iterable[object], least_mean: float) -> Candidates:
-    """Everything that came to a range of sources."""
-    given = list(parts)
-    lists, first = _local_lists(_of(Lists, given), key), key * ROWS
-    found = [_no_ends(), *_of(TargetEnds, given)]  # none of its sources may have a candidate
-    edges = [np.concatenate(columns) for columns in zip(*(part.edges for part in found), strict=True)]
-    backward = [np.concatenate(columns) for columns in zip(*(part.backward for part in found), strict=True)]
-    order = np.lexsort((edges[1], edges[0]))
-    source, target, cosine, directions = (column[order] for column in edges)
-    own = source - first
-    times_found = np.bincount(own[(directions & BACKWARD) > 0], minlength=len(lists.ids))
-    of_graph = joined_features(
-        cosine,
-        end_features(lists, times_found, own, target, cosine, least_mean),
-        EndFeatures(*(column[order] for column in backward)),
-    )
-    texts = _texts(_of(TextRows, given)), _texts([part.texts for part in found])
-    return Candidates(source, target, cosine, directions, of_graph, *texts)
+def join_sources(key: int, parts: Iterable[object], least_mean: float, most: int) -> Iterator[Candidates]:
+    """Everything that came to a range of sources, with as many ranges of targets together as have no more than `most`
+    edges, if it is not a single one.
+
+    `parts` are gone through twice: first counted, then joined.
+    """
+    first = key * ROWS
+    found = _SourceParts.of(parts, first)
+    lists, texts = _local_lists(found.lists, key), _texts(found.texts)
+    ends = (part for part in parts if isinstance(part, TargetEnds))
+    for taken in together(ends, most, lambda part: len(part.edges.source)):
+        edges, backward = _in_order(taken)
+        of_targets = _texts([part.texts for part in taken])
+        taken.clear()
+        of_source = end_features(lists, found.times, edges.source - first, edges.target, edges.cosine, least_mean)
+        yield Candidates(*edges, joined_features(edges.cosine, of_source, backward), texts, of_targets)
+
+
+def _in_order(parts: Sequence[TargetEnds]) -> tuple[UnitedEdges, EndFeatures]:
+    """By source and target."""
+    edges = UnitedEdges(*(np.concatenate(columns) for columns in zip(*(part.edges for part in parts), strict=True)))
+    backward = [np.concatenate(columns) for columns in zip(*(part.backward for part in parts), strict=True)]
+    order = np.lexsort((edges.target, edges.source))
+    return UnitedEdges(*(column[order] for column in edges)), EndFeatures(*(column[order] for column in backward))
+
+
+class _SourceParts(NamedTuple):
+    """What has a bound of all that came to a range of sources."""
+
+    lists: list[Lists]
+    texts: list[TextRows]
+    times: np.ndarray  # (ROWS,) how many targets found each source
+
+    @classmethod
+    def of(cls, parts: Iterable[object], first: int) -> _SourceParts:
+        found = cls([], [], np.zeros(ROWS, np.int64))
+        for part in parts:
+            if isinstance(part, Lists):
+                found.lists.append(part)
+            elif isinstance(part, TextRows):
+                found.texts.append(part)
+            elif isinstance(part, TargetEnds):
+                backward = (part.edges.directions & BACKWARD) > 0
+                found.times[:] += np.bincount(part.edges.source[backward] - first, minlength=ROWS)
+        return found
+
+
+def together(parts: Iterable[Part], most: int, size: Callable[[Part], int]) -> Iterator[list[Part]]:
+    """Parts that follow each other, of no more than `most` together, if it is not a single one.
+
+    Who takes them may let go of them.
+    """
+    taken: list[Part] = []
+    count = 0
+    for part in parts:
+        if taken and count + size(part) > most:
+            yield taken
+            taken, count = [], 0
+        taken.append(part)
+        count += size(part)
+    if taken:
+        yield taken
 
 
 def _local_lists(parts: Sequence[Lists], key: int) -> Neighbours:
@@ -236,18 +281,9 @@ def _local_lists(parts: Sequence[Lists], key: int) -> Neighbours:
     return lists
 
 
-def _no_ends() -> TargetEnds:
-    edges = UnitedEdges(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float32, np.uint8)))
-    return TargetEnds(edges, EndFeatures(np.empty(0, np.float64), *np.empty((4, 0), np.float32)), _texts([]))
-
-
 def _texts(parts: Sequence[TextRows]) -> TextRows:
     """In order of rows, each once."""
     if not parts:
         return TextRows(np.empty(0, np.int64), pa.array([], pa.large_string()))
     rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_index=True)
     return TextRows(rows, pa.concat_arrays([part.texts for part in parts]).take(pa.array(places)))
-
-
-def _of(kind: type[Part], parts: Iterable[object]) -> list[Part]:
-    return [part for part in parts if isinstance(part, kind)]

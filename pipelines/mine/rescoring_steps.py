@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,9 @@ from mining.scoring.features import (
     CONTRASTED,
     MUTUAL,
     RATIO,
+    TextSide,
     likeliest,
     plain_features,
-    rival_contrasts,
     with_contrasts,
 )
 from mining.scoring.rivals import Rivals
@@ -33,6 +34,7 @@ from pipelines.datasets.manifest import read_model, write_model
 from pipelines.embed.loaded_encoders import held_encoder
 from pipelines.mine.candidate_ends import (
     ROWS,
+    Candidates,
     TextRows,
     forward_edges,
     join_sources,
@@ -40,6 +42,7 @@ from pipelines.mine.candidate_ends import (
     lists_of,
     read_texts_of,
     texts_of,
+    together,
 )
 from pipelines.mine.edges import GraphShard, as_edges
 from pipelines.mine.memory_budget import EDGE_BYTES
@@ -78,6 +81,13 @@ class Weights(NamedTuple):
     def united(cls, parts: Iterable[Weights]) -> Weights:
         given = list(parts)
         return cls(*(WordFrequencies.united(part[side] for part in given) for side in SIDES))
+
+
+class Described(NamedTuple):
+    """Edges with their features, but for those that compare them with other edges."""
+
+    edges: np.ndarray  # EDGE, not scored yet
+    plain: np.ndarray  # (edges, features)
 
 
 class FeatureRows(NamedTuple):
@@ -177,9 +187,17 @@ def targets(item: tuple[int, Iterable[object]], plan: MinePlan) -> Iterator[tupl
 
 
 def measure(item: tuple[int, Iterable[object]], plan: MinePlan) -> np.ndarray:
-    """The lengths of the mutual pairs of those sources of a range that are in the sample."""
-    found = join_sources(*item, _model(plan).classifier.least_mean)
+    """The lengths of the mutual pairs of those sources of a range that are in the sample, by source and target."""
     sample = spread_between(item[0] * ROWS, (item[0] + 1) * ROWS, plan.sides.rows("forward"), MEASURED)
+    parts = [
+        _measured(found, sample, plan)
+        for found in join_sources(*item, _model(plan).classifier.least_mean, _described_at_once(plan))
+    ]
+    measured = np.concatenate([np.zeros(0, LENGTHS), *parts])
+    return measured[np.lexsort((measured["target"], measured["source"]))]
+
+
+def _measured(found: Candidates, sample: np.ndarray, plan: MinePlan) -> np.ndarray:
     chosen = np.flatnonzero((found.directions == MUTUAL) & np.isin(found.source, sample))
     measured = np.zeros(len(chosen), LENGTHS)
     measured["ratio"] = found.of_graph[chosen, RATIO]
@@ -208,19 +226,46 @@ def length_model(parts: Iterable[np.ndarray]) -> LengthModel:
 def describe(
     item: tuple[int, Iterable[object]], plan: MinePlan, weights: Weights, lengths: LengthModel
 ) -> Iterator[tuple[int, FeatureRows]]:
-    """The features of all edges of a range of sources, by range of targets."""
+    """The features of all edges of a range of sources, by range of targets.
+
+    They are made by as many edges as fit, and gone through twice: for the best of each source, and to give them away.
+    What does not fit waits in a file.
+    """
+    rivals, first = Rivals(ROWS, len(CONTRASTED)), item[0] * ROWS
+    held: list[Described] = []
+    with Spool[int, Described](plan.work) as further:
+        for found in _described(item, plan, weights, lengths):
+            rivals.add(found.plain[:, CONTRASTED], found.edges["source"] - first)
+            if held:
+                further.add([(0, found)])
+            else:
+                held.append(found)
+        for edges, plain in chain(held, *(parts for _, parts in further.groups())):
+            of_source = rivals.contrasts(plain[:, CONTRASTED], edges["source"] - first)
+            for key, rows in split_by(edges["target"] // ROWS, np.arange(len(edges))):
+                yield key, FeatureRows(edges[rows], plain[rows], of_source[rows])
+
+
+def _described(
+    item: tuple[int, Iterable[object]], plan: MinePlan, weights: Weights, lengths: LengthModel
+) -> Iterator[Described]:
     model = _model(plan)
-    found = join_sources(*item, model.classifier.least_mean)
-    if not len(found.source):
-        return
-    texts = zip((found.source_texts, found.target_texts), plan.languages, weights, strict=True)
-    source, target = (read_texts(rows.texts.to_pylist(), lang, model.words, of_side) for rows, lang, of_side in texts)
-    with thread_pool(_threads(plan)) as pool:
-        plain = plain_features(found.of_graph, lengths, source, target, *found.places, pool)
-    of_source = rival_contrasts(plain, found.source)
-    edges = as_edges(found.source, found.target, 0, found.cosine, found.directions)
-    for key, rows in split_by(found.target // ROWS, np.arange(len(edges))):
-        yield key, FeatureRows(edges[rows], plain[rows], of_source[rows])
+
+    def read(rows: TextRows, side: int) -> TextSide:
+        return read_texts(rows.texts.to_pylist(), plan.languages[side], model.words, weights[side])
+
+    source: TextSide | None = None  # of all parts
+    for found in join_sources(*item, model.classifier.least_mean, _described_at_once(plan)):
+        source = source or read(found.source_texts, SOURCE)
+        target = read(found.target_texts, TARGET)
+        with thread_pool(_threads(plan)) as pool:
+            plain = plain_features(found.of_graph, lengths, source, target, *found.places, pool)
+        yield Described(as_edges(found.source, found.target, 0, found.cosine, found.directions), plain)
+
+
+def _described_at_once(plan: MinePlan) -> int:
+    """Edges whose features fit."""
+    return max(plan.settings.edges_at_once * EDGE_BYTES // _FEATURE_BYTES, 1)
 
 
 def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Iterator[Proposed]:
@@ -230,22 +275,11 @@ def rescore(item: tuple[int, Iterable[FeatureRows]], plan: MinePlan) -> Iterator
     rivals, first = Rivals(ROWS, len(CONTRASTED)), key * ROWS
     for part in parts:
         rivals.add(part.plain[:, CONTRASTED], part.edges["target"] - first)
-    most = max(plan.settings.edges_at_once * EDGE_BYTES // _FEATURE_BYTES, 1)
-    for number, rows in enumerate(_together(parts, most)):
+    for number, taken in enumerate(together(parts, _described_at_once(plan), lambda part: len(part.edges))):
+        rows = _joined(taken)
         of_target = rivals.contrasts(rows.plain[:, CONTRASTED], rows.edges["target"] - first)
         edges = _scored(rows, of_target, plan)
         yield write_proposals(plan.work, f"rescored-{key:05d}-{number:05d}.npy", edges, plan.lowest)
-
-
-def _together(parts: Iterable[FeatureRows], most: int) -> Iterator[FeatureRows]:
-    """Rows of several parts in one, no more than `most` where no part has more."""
-    taken: list[FeatureRows] = []
-    for part in parts:
-        if taken and sum(len(rows.edges) for rows in (*taken, part)) > most:
-            yield _joined(taken)
-        taken.append(part)
-    if taken:
-        yield _joined(taken)
 
 
 def _joined(parts: list[FeatureRows]) -> FeatureRows:

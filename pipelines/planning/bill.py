@@ -16,10 +16,11 @@ from mining.language_id import detect
 from mining.paths import exists, expand
 from pipelines.datasets.manifest import MANIFEST, join, open_dataset
 from pipelines.datasets.sentences import read_shard
+from pipelines.planning.calibrated_machine import Calibrated, calibrate_machine
 from pipelines.planning.cost_model import CostPlan, predict
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.plan_settings import PlanSettings
-from pipelines.planning.sample_runs import Calibrated, calibrate_machine, made_up_lines, sampled_lines
+from pipelines.planning.sample_runs import made_up_lines, sampled_lines
 from pipelines.planning.word_growth import WINDOW
 from pipelines.runners.console_table import show_table
 
@@ -43,7 +44,9 @@ class Bill(NamedTuple):
     def require_budget(self, settings: PlanSettings) -> None:
         money = self.plan.money(settings.prices)
         if settings.budget is not None and money > settings.budget:
-            raise InputError(f"this mine would cost about {money:,.2f}, more than the budget of {settings.budget:,.2f}")
+            raise InputError(
+                f"this mine would cost about {price(money)}, more than the budget of {price(settings.budget)}"
+            )
 
 
 def make_bill(source: str, target: str, settings: PlanSettings) -> Bill:
@@ -116,7 +119,7 @@ def show_bill(bill: Bill, settings: PlanSettings) -> None:
         console.print(_gpu_line(plan.gpu, settings), highlight=False, soft_wrap=True)
     limit = plan.first_limit
     verb = "breaks first" if limit.share > 1 else "is nearest"
-    console.print(f"money, at the prices of the settings: {plan.money(settings.prices):,.2f}", highlight=False)
+    console.print(f"money, at the prices of the settings: {price(plan.money(settings.prices))}", highlight=False)
     told = f"limit that {verb}: {limit.name}, {limit.share:,.2g} times what there is ({limit.advice})"
     console.print(told, highlight=False, soft_wrap=True)
 
@@ -149,6 +152,11 @@ def bill_record(bill: Bill, settings: PlanSettings) -> dict[str, Any]:
 def write_bill(path: Path, bill: Bill, settings: PlanSettings) -> None:
     with atomic_text(str(path)) as stream:
         json.dump(bill_record(bill, settings), stream, indent=2)
+
+
+def price(value: float) -> str:
+    """Money to two places, or to two figures where that would be next to nothing."""
+    return f"{value:,.2f}" if not 0 < value < 0.1 else f"{value:.2g}"
 
 
 def size(value: float) -> str:

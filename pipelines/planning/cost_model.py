@@ -21,11 +21,12 @@ from mining.threads import core_count
 from pipelines.mine.candidate_ends import ROWS as RANGE_ROWS
 from pipelines.mine.memory_budget import EDGE_BYTES, MOST_SCORES, SCORE_BYTES, memory_shares
 from pipelines.mine.word_texts import MOST_WORDS
+from pipelines.planning.calibrated_machine import Calibrated
 from pipelines.planning.gpu_rates import GpuRates
 from pipelines.planning.index_rates import IndexComparisons, index_comparisons
 from pipelines.planning.partition_costs import one_process_bytes, partition_cost, trained_rows
 from pipelines.planning.plan_settings import PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun
+from pipelines.planning.sample_runs import STAGES, MeasuredRun
 from pipelines.prepare.duplicates import BYTES_PER_ROW
 from pipelines.prepare.prepare_settings import PrepareSettings
 
@@ -109,6 +110,7 @@ def predict(lines: tuple[int, int], found: Calibrated, settings: PlanSettings, f
     shards = sum(-(-side // settings.rows_per_shard) for side in sides)
     stages = [_linear(stage, sum(sides), shards, found, settings) for stage in STAGES]
     stages[0] = stages[0]._replace(core_hours=prepare_seconds(sides, found) / 3600)
+    stages[1] = stages[1]._replace(core_hours=embed_seconds(sides, found) / 3600)
     blocks = sum(
         math.ceil(count * size / _BLOCK_BYTES) - 1 for count, size in zip(lines, found.line_bytes, strict=True)
     )
@@ -170,6 +172,12 @@ def prepare_seconds(sides: tuple[float, float], found: Calibrated) -> float:
     words = sum(growth.new_words(rows) for growth, rows in zip(found.growth, sides, strict=True))
     known = first.known_seconds + of_row * (sum(sides) - found.whole.rows)
     return max(known + of_word * words, loaded.seconds)
+
+
+def embed_seconds(sides: tuple[float, float], found: Calibrated) -> float:
+    """The encoder is loaded for each side, and so much for each of its sentences."""
+    rows = sum(rate * rows for rate, rows in zip(found.embed_rows, sides, strict=True))
+    return found.warm.stages["embed"].seconds + rows
 
 
 def _more_memory(stage: str, rows: float, found: Calibrated, settings: PlanSettings) -> float:
@@ -346,7 +354,7 @@ def _limits(
             index, advice = _index_bytes(sides, needed, found, settings), "a larger GPU, or --search partitioned"
             limits.append(Limit("memory of the GPU", index, found.gpu.memory, advice))
     else:
-        one = rows * one_process_bytes(settings.k, settings.copies)
+        one = rows * one_process_bytes(settings.k, settings.planned_copies)
         limits.append(
             Limit("memory of a search in one process", one, settings.memory, "raise --memory, or use a cluster")
         )

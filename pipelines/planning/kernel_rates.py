@@ -125,7 +125,9 @@ def measure_kernels(sample: SampleVectors, settings: PlanSettings) -> Kernels:
     source, target = sides
     with thread_pool(None) as pool:
         inside = _inside(sides, units, settings, pool)
-        nearest, assigned = (_centroid_line(np.concatenate(units), count, pool) for count in (1, settings.copies))
+        nearest, assigned = (
+            _centroid_line(np.concatenate(units), count, pool) for count in (1, settings.planned_copies)
+        )
         spreads, ordered = _spreads(units, settings, pool)
     sampled = from_array(units[0][:: -(-len(source) // SAMPLE)])
     with thread_pool(None) as pool:
@@ -149,7 +151,7 @@ def _inside(sides: Sequence[Vectors], units: Sequence[np.ndarray], settings: Pla
     """Comparisons a second, and seconds of a row in a key: the same cells as one key and as many."""
     sample = np.concatenate(units)
     book = train_codebook(sample, max(2, len(sample) // 2 // ROWS_A_CELL), pool)
-    cells = cells_of_sides(book, units, settings.copies, pool)
+    cells = cells_of_sides(book, units, settings.planned_copies, pool)
     one, many = (group_cells(book, np.ones(len(book), np.int64), size, pool) for size in (len(book), _SMALL_KEY))
     searches = [
         _Search(sides, cells, keys, settings.k, told) for keys, told in ((one, False), (many, False), (many, True))
@@ -209,12 +211,12 @@ def _spreads(
     for count in (most // 4, most):
         sample = np.concatenate([side[:: max(1, most // count)] for side in units])
         book = train_codebook(sample, count, pool)
-        cells = cells_of_sides(book, units, settings.copies, pool)
+        cells = cells_of_sides(book, units, settings.planned_copies, pool)
         begun = time.process_time()
         keys = group_cells(book, np.ones(len(book), np.int64), cells_a_key(units[0].shape[1], settings), pool)
         taken = (time.process_time() - begun) / len(book)
-        filled = float(np.mean([(side.cells >= 0).sum(1).mean() for side in cells])) / settings.copies
-        density = _density(cells, len(book), settings.copies)
+        filled = float(np.mean([(side.cells >= 0).sum(1).mean() for side in cells])) / settings.planned_copies
+        density = _density(cells, len(book), settings.planned_copies)
         spreads.append(CellSpread(len(book), _distinct(cells, keys), density, filled))
     return (spreads[0], spreads[1]), taken
 
@@ -241,8 +243,8 @@ def row_bytes(dim: int, k: int, copies: int) -> int:
 def cells_a_key(dim: int, settings: PlanSettings) -> int:
     """Cells of the mean size that make a key."""
     budget = min(KEY_BYTES, settings.memory // 8)
-    rows = 2 * ROWS_A_CELL * settings.copies
-    return max(1, int(budget // (rows * row_bytes(dim, settings.k, settings.copies))))
+    rows = 2 * ROWS_A_CELL * settings.planned_copies
+    return max(1, int(budget // (rows * row_bytes(dim, settings.k, settings.planned_copies))))
 
 
 def jittered(rows: np.ndarray, count: int) -> np.ndarray:

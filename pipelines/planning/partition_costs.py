@@ -91,13 +91,13 @@ def partition_cost(
     """Without the shards of the graph themselves, whose bytes are those of an exact one."""
     trained = trained_rows(sides, dim, settings)
     cells = min(cell_count(int(sides[0]), int(sides[1])), trained)  # each begins as another vector of the sample
-    visits = sum(sides) * kernels.keys_of_row(cells, settings.copies)
+    visits = sum(sides) * kernels.keys_of_row(cells, settings.planned_copies)
     size = _Sizes(
         sides=sides,
         shards=shards,
         dim=dim,
         k=settings.k,
-        copies=settings.copies,
+        copies=settings.planned_copies,
         memory=settings.memory,
         cells=cells,
         trained=trained,

@@ -11,6 +11,8 @@ from pipelines.embed.embed_settings import default_encoder
 from pipelines.graph.graph_settings import MEMORY, SEARCH, MemorySize, Search
 from pipelines.mine.mine_settings import RESCORE, Rescoring
 
+USUAL_COPIES = 20  # about as many as partitioned searches choose
+
 
 class Prices(BaseModel):
     """What a cloud charges, in one currency; the defaults are list prices of a large one, in dollars."""
@@ -54,7 +56,9 @@ class PlanSettings(BaseModel):
     )
     search: Search = Field(default="auto", description=SEARCH)
     k: int = Field(default=4, ge=1, description="neighbours that a margin is measured against")
-    copies: int = Field(default=20, ge=1, description="most cells of a vector in a partitioned search")
+    copies: int | None = Field(
+        default=None, ge=1, description=f"most cells of a vector in a partitioned search. Default: {USUAL_COPIES}"
+    )
     rescore: Rescoring = Field(default="auto", description=RESCORE)
     rows_per_shard: int = Field(default=ROWS_PER_SHARD, ge=1, description="sentences, vectors and pairs in each shard")
     memory: MemorySize = Field(default=MEMORY, description="memory of each worker")
@@ -63,3 +67,8 @@ class PlanSettings(BaseModel):
     sample: int = Field(default=64_000, ge=200, description="lines of each side that are mined to calibrate the plan")
     budget: float | None = Field(default=None, gt=0, description="refuse a plan that costs more money than this")
     prices: Prices = Prices()
+
+    @property
+    def planned_copies(self) -> int:
+        """Of a partitioned search: as given, or as usual."""
+        return self.copies or USUAL_COPIES

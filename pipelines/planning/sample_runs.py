@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import statistics
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -16,31 +16,32 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from encoder.text import NewWords, TextEncoder
-from pipelines.datasets.manifest import Dataset, open_dataset
+from mining.encodings import Utf8Check, require_no_mark
+from mining.errors import InputError
+from pipelines.datasets.manifest import Dataset
 from pipelines.datasets.side_folders import SideFolders
 from pipelines.embed.embed_settings import EmbedSettings
+from pipelines.embed.loaded_encoders import load_encoder
 from pipelines.embed.vector_stage import embed
-from pipelines.graph.graph_settings import GraphSettings, Search
+from pipelines.graph.graph_settings import GraphSettings
 from pipelines.graph.graph_stage import build_graph
 from pipelines.mine.job_defaults import PRECISION
 from pipelines.mine.mine_settings import MineSettings, ThresholdSettings
 from pipelines.mine.pair_stage import mine
 from pipelines.mine.rescored_graph import rescoring_of
 from pipelines.planning.counted_files import PROTOCOL, Traffic, traffic
-from pipelines.planning.gpu_rates import GpuRates, gpu_rates
-from pipelines.planning.index_rates import IndexRates, measure_index
-from pipelines.planning.kernel_rates import Kernels, measure_kernels, read_sample
 from pipelines.planning.plan_settings import PlanSettings
-from pipelines.planning.word_growth import WindowSample, WordGrowth, measure_growth
+from pipelines.planning.word_growth import WindowSample
 from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.readers import ReadSettings
+from pipelines.prepare.readers.formats import reader_format
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import RunnerSettings
 
 STAGES = ("prepare", "embed", "graph", "mine")
-_SIDES = "src", "tgt"
-_LARGER = 4  # times the rows of the next smaller run
-_FEW = 200  # lines that are nothing beside what is loaded for them
+SIDES = "src", "tgt"
+_CHECKED = 999  # lines of a file that tell whether it is text
+_REPEATED = 3  # of what takes less than a second
 _WORDS = 5000
 _CORES = "cpu"  # what a core takes is measured also where there is a GPU, which is measured by itself
 
@@ -80,77 +81,33 @@ class PlainText(NamedTuple):
 _GIVEN = TypeAdapter(tuple[Path, PlanSettings, list[PlainText]])  # what a new process is told
 
 
-class Calibrated(NamedTuple):
-    """All that the plan rests on: small mines, of which two have the same rows and two the same shards."""
-
-    warm: SampleRun  # of next to nothing, by a process that has loaded nothing yet
-    whole: SampleRun  # of a shard as it is in large mines, by another such process, with a partitioned search
-    again: SampleRun  # the same by a process that has loaded all and knows most words, as for further shards
-    small: SampleRun  # one shard a side
-    wide: SampleRun  # one shard of more rows
-    large: SampleRun  # as many rows in more shards
-    kernels: Kernels
-    dim: int
-    line_bytes: tuple[float, float]  # of each side
-    growth: tuple[WordGrowth, WordGrowth]  # of each side's words
-    gpu: GpuRates | None = None
-    index_rates: IndexRates | None = None  # where an approximate search is planned
-    rescored: bool = False  # whether a classifier scores the candidates of these mines
-
-    def embed_row_seconds(self) -> float:
-        """Of one core, for a sentence more."""
-        few, many = self.small.stages["embed"].seconds, self.again.stages["embed"].seconds
-        return max(many - few, 0.0) / max(self.again.rows - self.small.rows, 1)
+def write_text(file: Path, lines: Sequence[str], lang: str | None) -> PlainText:
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return PlainText(file, lang)
 
 
-def calibrate_machine(
-    settings: PlanSettings,
-    texts: Sequence[Sequence[str]],
-    langs: Sequence[str | None],
-    windows: Sequence[Sequence[Sequence[str]]],
-) -> Calibrated:
-    """Mines of the texts and of parts of them, and the kernels on their vectors; `windows` tell how words grow."""
+def embed_row_seconds(
+    folder: Path, settings: PlanSettings, windows: Sequence[Sequence[str]], lang: str | None
+) -> float:
+    """What it takes to embed a further sentence, among its neighbours, and to write its vector.
 
-    def sample(
-        name: str, lines: int, rows: int, run: Callable[..., SampleRun] = run_stages, search: Search = "exact"
-    ) -> SampleRun:
-        sides = []
-        for side, of_side, lang in zip(_SIDES, texts, langs, strict=True):
-            file = Path(folder) / f"{name}-{side}.txt"
-            file.write_text("\n".join(spread_evenly(of_side, lines)) + "\n", encoding="utf-8")
-            sides.append(PlainText(file, lang))
-        return run(Path(folder) / name, settings.model_copy(update={"rows_per_shard": rows, "search": search}), sides)
-
-    with tempfile.TemporaryDirectory(prefix="twinlode-plan-") as folder:
-        lines = settings.sample // _LARGER
-        rows = lines // _LARGER
-        shard = settings.sample, settings.rows_per_shard
-        # Loads what the runs below are measured without, also the words of the text, and finds what is wrong.
-        sample("first", *shard, search="partitioned")
-        warm = sample("warm", _FEW, _FEW, run_by_new_process)
-        whole = sample("whole", *shard, run_by_new_process, "partitioned")
-        again = sample("again", *shard, search="partitioned")
-        small, wide, large = sample("small", rows, rows), sample("wide", lines, lines), sample("large", lines, rows)
-        vectors = [open_dataset(f"{PROTOCOL}://{folder}/large/{side}-vectors", "vectors") for side in _SIDES]
-        read = read_sample(vectors)
-    kernels = measure_kernels(read, settings)
-    growth, other = (
-        measure_growth(given, settings.encoder, lang or "en") for given, lang in zip(windows, langs, strict=True)
-    )
-    source, target = (sum(len(line.encode()) + 1 for line in side) / max(len(side), 1) for side in texts)
-    rates = measure_index(read.units, settings.k) if settings.search == "approximate" else None
-    found = Calibrated(
-        *(warm, whole, again, small, wide, large),
-        kernels=kernels,
-        dim=read.dim,
-        line_bytes=(source, target),
-        growth=(growth, other),
-        index_rates=rates,
-        rescored=rescoring_of(settings.rescore, settings.encoder) is not None,
-    )
-    sentences = 1 / max(found.embed_row_seconds(), 1e-9)
-    gpu = gpu_rates(settings, [line for side in texts for line in side], read.units, sentences)
-    return found._replace(gpu=gpu)
+    Windows are shards, so that batches are of one place of the text. The encoder is loaded already: that takes about
+    as long as embedding them, and more or less of it.
+    """
+    folder.mkdir()
+    side = write_text(folder / "text.txt", [line for window in windows for line in window], lang)
+    asked = text_settings(f"{PROTOCOL}://{folder}/sentences", side, settings)
+    shard = max(map(len, windows))
+    sentences = prepare(asked.model_copy(update={"rows_per_shard": shard}), RunnerSettings(processes=1))
+    loaded, taken = load_encoder(settings.encoder, _CORES, None), []
+    for number in range(_REPEATED):
+        wanted = EmbedSettings(
+            sentences=asked.out, out=f"{PROTOCOL}://{folder}/{number}", encoder=settings.encoder, device=_CORES
+        )
+        begun = _processor_seconds()
+        embed(wanted, RunnerSettings(processes=1), encoder=loaded)
+        taken.append(_processor_seconds() - begun)
+    return statistics.median(taken) / max(sentences.rows, 1)
 
 
 def spread_evenly(texts: Sequence[str], count: int) -> Sequence[str]:
@@ -178,7 +135,7 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     url, alone, encoder = f"{PROTOCOL}://{folder}", RunnerSettings(processes=1), settings.encoder
     again = rescoring_of(settings.rescore, encoder)
     sentences: list[Dataset] = []
-    for name, side in zip(_SIDES, sides, strict=True):
+    for name, side in zip(SIDES, sides, strict=True):
         asked = text_settings(f"{url}/{name}", side, settings)
         with measured(stages, "prepare"):
             sentences.append(prepare(asked, alone))
@@ -188,7 +145,7 @@ def run_stages(folder: Path, settings: PlanSettings, sides: Sequence[PlainText])
     rows = sum(dataset.rows for dataset in sentences)
     with measured(stages, "graph"):
         build_graph(_graph_settings(url, settings), alone)
-    corpora = [SideFolders(corpus=f"{url}/{name}") for name in _SIDES]
+    corpora = [SideFolders(corpus=f"{url}/{name}") for name in SIDES]
     chosen = MineSettings(
         graph=f"{url}/graph",
         source=corpora[0],
@@ -217,14 +174,14 @@ def text_settings(out: str, side: PlainText, settings: PlanSettings) -> PrepareS
 
 
 def _graph_settings(url: str, settings: PlanSettings) -> GraphSettings:
-    vectors = [SideFolders(corpus=f"{url}/{name}-vectors") for name in _SIDES]
+    vectors = [SideFolders(corpus=f"{url}/{name}-vectors") for name in SIDES]
     return GraphSettings(
         source=vectors[0],
         target=vectors[1],
         out=f"{url}/graph",
         k=settings.k,
         search=settings.search,
-        copies=settings.copies,
+        copies=settings.planned_copies,
         memory=settings.memory,
         device=_CORES,
     )
@@ -292,7 +249,11 @@ def sampled_lines(urls: Sequence[str], count: int) -> SampledText:
     seen, step, windows = 0, 1, WindowSample()
     for url in urls:
         with open_decompressed(url) as stream:
+            checked = False
             while lines := stream.readlines(1 << 22):
+                if not checked:
+                    _require_text(url, lines[:_CHECKED])
+                checked = True
                 kept += lines[-seen % step :: step]
                 seen += len(lines)
                 windows.add(lines)
@@ -300,6 +261,19 @@ def sampled_lines(urls: Sequence[str], count: int) -> SampledText:
                     kept, step = kept[::2], 2 * step
     texts = [text for line in kept if (text := line.decode("utf-8", "replace").strip())]
     return SampledText(seen, list(spread_evenly(texts, count)), windows.texts())
+
+
+def _require_text(url: str, lines: Sequence[bytes]) -> None:
+    """Refuse what a mine would refuse as no text, and what it would read otherwise than line by line."""
+    if reader_format(url) != "txt":
+        raise InputError(
+            f"{url}: a plan reads plain lines; prepare it (twinlode prepare) and give that folder, or a number of lines"
+        )
+    require_no_mark(lines[0], url)
+    check = Utf8Check(url)
+    for number, line in enumerate(lines, 1):
+        check.decoded(line, number)
+    check.finish(len(lines))
 
 
 def made_up_lines(count: int, seed: int) -> list[str]:

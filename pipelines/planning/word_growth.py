@@ -89,10 +89,10 @@ class WindowSample:
             self._kept, self._step = self._kept[::2], 2 * self._step
 
     def texts(self) -> list[list[str]]:
-        """At most `WINDOWS`; of a short text the only one there is."""
+        """At most `WINDOWS`, from the middle of as many parts; of a short text the only one there is."""
         kept = self._kept or [self._open]
         count = min(len(kept), WINDOWS)
-        return [_decoded(kept[len(kept) * place // count]) for place in range(count)]
+        return [_decoded(kept[len(kept) * (2 * place + 1) // (2 * count)]) for place in range(count)]
 
 
 def _decoded(lines: Sequence[bytes]) -> list[str]:

@@ -33,6 +33,7 @@ _TWINLODE = [sys.executable, "-m", "pipelines.cli"]
 _ASSUME = ("--lang-filter", "assume")
 _LANGUAGES = ("--src-lang", "en", "--tgt-lang", "de")
 _DIM = 64  # of vectors that are made up
+_FURTHER = 104_729  # lines from a sentence to where it stands again: farther than the windows of a plan are long
 _CHARACTERS, _DOCUMENT = 60, 100  # of a sentence, sentences of a document
 _PAGE = re.compile(rb"open (http://\S+)")
 # As many copies as plain text needs: sentences that share a half want twice as many to be told apart. Of fewer
@@ -138,7 +139,7 @@ def write_texts(folder: Path, rows: int) -> None:
 def _pair(pairs: list[Pair], number: int) -> tuple[str, str]:
     """The pair of this number; beyond the last, a pair and one further on, further each time around."""
     again, row = divmod(number, len(pairs))
-    parts = [pairs[row], pairs[(row + 7919 * again) % len(pairs)]] if again else [pairs[row]]
+    parts = [pairs[row], pairs[(row + _FURTHER * again) % len(pairs)]] if again else [pairs[row]]
     return " ".join(part.english for part in parts), " ".join(part.other for part in parts)
 
 

@@ -100,7 +100,11 @@ def test_ranges_are_scored_by_as_many_edges_as_fit(
     _small_ranges(monkeypatch, 8)
     monkeypatch.setattr(rescoring_steps, "_FEATURE_BYTES", EDGE_BYTES)
     together: list[int] = []
-    scored = rescoring_steps._scored
+    described: list[int] = []
+    scored, features = rescoring_steps._scored, rescoring_steps.plain_features
+    monkeypatch.setattr(
+        rescoring_steps, "plain_features", lambda *given: (described.append(len(given[0])), features(*given))[1]
+    )
     monkeypatch.setattr(
         rescoring_steps, "_scored", lambda rows, *given: (together.append(len(rows.edges)), scored(rows, *given))[1]
     )
@@ -111,7 +115,9 @@ def test_ranges_are_scored_by_as_many_edges_as_fit(
     )
     mine_corpora(job)
     assert np.array_equal(_ordered(kept.edges), _ordered(kept.whole))
-    assert len(together) > len(kept.whole) / 40 - 1 and max(together) <= max(most, 8 * 8), "or those of one part"
+    for parts in (together, described):
+        assert sum(parts) == len(kept.whole)
+        assert len(parts) > len(kept.whole) / 40 - 1 and max(parts) <= max(most, 8 * 8), "or those of one part"
 
 
 def test_a_range_may_have_no_candidates(scoring_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

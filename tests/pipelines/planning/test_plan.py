@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from encoder import default
 from encoder.text import NewWords
 from mining.errors import InputError
 from pipelines.cli import app
@@ -14,13 +15,14 @@ from pipelines.datasets.manifest import open_dataset
 from pipelines.planning import bill, sample_runs
 from pipelines.planning import gpu_rates as rates
 from pipelines.planning.bill import planned_side, size
+from pipelines.planning.calibrated_machine import Calibrated
 from pipelines.planning.cost_model import CostPlan, exact_seconds, predict
 from pipelines.planning.counted_files import Traffic
 from pipelines.planning.gpu_rates import CoreRates, GpuRates, assumed_rates, with_stated
 from pipelines.planning.index_rates import IndexRates
 from pipelines.planning.kernel_rates import CellSpread, CentroidLine, Kernels
 from pipelines.planning.plan_settings import GpuSettings, PlanSettings, Prices
-from pipelines.planning.sample_runs import STAGES, Calibrated, MeasuredRun, SampleRun
+from pipelines.planning.sample_runs import STAGES, MeasuredRun, SampleRun, embed_row_seconds
 from pipelines.planning.word_growth import NO_WORDS, WordGrowth
 from tests.pipelines.corpora import write_encoder
 
@@ -57,6 +59,7 @@ FOUND = Calibrated(
     dim=256,
     line_bytes=(60.0, 60.0),
     growth=(NO_WORDS, NO_WORDS),
+    embed_rows=(1e-4, 3e-4),
 )
 
 
@@ -84,8 +87,31 @@ def test_stages_grow_as_they_should() -> None:
 def test_a_stage_takes_no_less_than_what_is_loaded() -> None:
     faster = FOUND.again._replace(stages=FOUND.small.stages)
     found = predict((1000, 1000), FOUND._replace(again=faster), PlanSettings(encoder="e"), 1e15)
-    assert hours(found)["embed"] == pytest.approx(15 / 3600), "what took no longer for more rows has nothing to grow by"
-    assert hours(plan(1000))["embed"] == pytest.approx(3 / 3600)
+    assert hours(found)["mine"] == pytest.approx(15 / 3600), "what took no longer for more rows has nothing to grow by"
+    assert hours(plan(1000))["mine"] == pytest.approx(3 / 3600)
+
+
+def test_embedding_takes_what_neighbours_of_each_side_take() -> None:
+    found = predict((10**6, 2 * 10**5), FOUND, PlanSettings(encoder="e"), 1e15)
+    assert hours(found)["embed"] == pytest.approx((3 + 0.9e6 * 1e-4 + 1.8e5 * 3e-4) / 3600)
+
+
+@pytest.mark.skipif(not default.has_default(), reason="needs the encoder of the package")
+def test_neighbours_are_embedded_by_an_encoder_that_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middle one of three measurements, without the time to load it, and every window a shard."""
+    given: list[object] = []
+    embed = sample_runs.embed
+    monkeypatch.setattr(
+        sample_runs, "embed", lambda *asked, encoder: (given.append(encoder), embed(*asked, encoder=encoder))[1]
+    )
+    seconds = iter([0.0, 5.0, 10.0, 11.0, 20.0, 22.0])
+    monkeypatch.setattr(sample_runs, "_processor_seconds", lambda: next(seconds))
+    windows = [[f"Line {number} of window {window}." for number in range(50)] for window in range(3)]
+    found = embed_row_seconds(tmp_path / "near", PlanSettings(), windows, "en")
+    assert found == pytest.approx(2.0 / 150)
+    assert len(given) == 3 and len({id(encoder) for encoder in given}) == 1 and given[0] is not None
+    shards = open_dataset(str(tmp_path / "near" / "sentences"), "sentences").shards
+    assert [shard.rows for shard in shards] == [50, 50, 50]
 
 
 def test_new_words_become_fewer() -> None:
@@ -289,10 +315,28 @@ def test_sides_by_count_text_or_dataset(tmp_path: Path) -> None:
     assert (lines, len(sample), lang, [len(window) for window in windows]) == (30, 10, "en", [30])
     (tmp_path / "sat.txt").write_text("ᱟᱢ ᱫᱚ ᱪᱮᱫ ᱮᱢ ᱪᱮᱠᱟᱭᱮᱫᱟ\n" * 30, encoding="utf-8")
     assert planned_side(str(tmp_path / "sat.txt"), 10, 0).lang is None, "no Santali is known: none is detected"
-    (tmp_path / "empty.txt").write_text("\n")
-    for given, told in (("0", "nothing to plan for 0"), (str(tmp_path / "empty.txt"), "there is no text in it")):
-        with pytest.raises(InputError, match=told):
-            planned_side(given, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.txt", b"\n", "there is no text in it"),
+        ("a.npy", bytes(range(256)) * 400, "lines are not valid UTF-8"),
+        ("a.txt", "Grüße\n".encode("latin-1") * 3000, "999 of 999 lines are not valid UTF-8"),
+        ("b.txt", "text\n".encode("utf-16"), "is UTF-16, not UTF-8"),
+        ("a.parquet", b"PAR1", "a plan reads plain lines; prepare it"),
+        ("a.jsonl", b'{"text": "a"}\n', "a plan reads plain lines; prepare it"),
+    ],
+)
+def test_what_is_no_plain_text_is_not_planned(name: str, content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=told):
+        planned_side(str(tmp_path / name), 10, 0)
+
+
+def test_nothing_is_not_planned() -> None:
+    with pytest.raises(InputError, match="nothing to plan for 0"):
+        planned_side("0", 10, 0)
 
 
 @pytest.mark.parametrize(("lines", "count"), [(7, 10), (10, 10), (1000, 10), (100_000, 300)])
@@ -313,9 +357,35 @@ def test_a_budget_refuses(budget: str, refused: bool, monkeypatch: pytest.Monkey
     assert "3,000,000 and 2,000,000 lines, partitioned search" in result.output
     assert "limit that" in result.output
     if refused:
-        assert isinstance(result.exception, InputError) and "more than the budget of 0.00" in str(result.exception)
+        assert isinstance(result.exception, InputError) and "more than the budget of 0.001" in str(result.exception)
     else:
         assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "search", "told"),
+    [
+        (10**7, "auto", ""),
+        (10**7, "partitioned", ""),
+        (10**5, "auto", "note: --copies: not used, because the search was exact, which --search auto chose"),
+        (10**7, "exact", "--copies: for a partitioned search only"),
+        (10**7, "approximate", "--copies: for a partitioned search only"),
+    ],
+)
+def test_copies_of_another_search_are_not_ignored_silently(
+    lines: int, search: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bill, "calibrate_machine", lambda *given: FOUND)
+    arguments = ["plan", str(lines), str(lines), "--encoder", "e", "--search", search, "--copies", "8"]
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exception is None) == ("only" not in told)
+    shown = f"{result.stderr} {result.exception}"
+    assert told in shown and ("--copies" in shown) == bool(told)
+
+
+def test_more_copies_take_more() -> None:
+    few, usual, given = (hours(plan(10**7, copies=copies))["graph"] for copies in (4, None, 20))
+    assert few < usual == given
 
 
 @pytest.mark.slow
@@ -325,7 +395,7 @@ def test_small_mines_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[s
     text.write_text("".join(f"House number {n} stands near the old river and the green hill.\n" for n in range(500)))
     asked = PlanSettings(encoder=str(tmp_path / "encoder"), sample=600)
     made = bill.make_bill("600", "600", asked)
-    assert made.calibrated.dim == 16
+    assert made.calibrated.dim == 16 and min(made.calibrated.embed_rows) > 0
     assert "WARNING" not in capfd.readouterr().err, "of the new processes, too"
     assert all(measured.seconds > 0 and measured.files.opens > 0 for measured in made.calibrated.large.stages.values())
     assert made.plan.stages[3].written > 0
@@ -385,6 +455,11 @@ def test_words_that_pair_scoring_remembers_are_bounded() -> None:
     more = [with_words.memory - without.memory for with_words, without in zip(rescored, plain, strict=True)]
     assert more[0] == 0, "no more than in the sample"
     assert 0 < more[1] <= more[2] == more[3] < 800_000 * 128 * 4 * 2
+
+
+@pytest.mark.parametrize(("value", "told"), [(0, "0.00"), (1234.5, "1,234.50"), (0.1, "0.10"), (0.00044, "0.00044")])
+def test_little_money_is_not_nothing(value: float, told: str) -> None:
+    assert bill.price(value) == told
 
 
 def test_sizes() -> None:

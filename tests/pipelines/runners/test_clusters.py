@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from encoder import Encoder
 from mining.errors import InputError
 from pipelines.cli import app
-from pipelines.commands.flex_template import PARAMETERS, build, split_arguments
+from pipelines.commands.flex_template import PARAMETERS, build, job_settings, split_arguments
 from pipelines.commands.flex_template import main as flex_template_main
 from pipelines.embed.shard_embedder import describe_encoder
 from pipelines.embed.vector_stage import Embed, EmbedAll, EmbedSettings, embed
@@ -273,6 +273,17 @@ def test_flex_template_builds_one_pipeline_and_keeps_options_of_beam(tmp_path: P
 def test_template_without_a_corpus_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit, match="the template's parameter `work` is missing"):
         flex_template_main(["--src=gs://b/en.txt"])
+
+
+def test_template_refuses_what_its_search_makes_no_use_of() -> None:
+    place = "memory://unused"
+    for name in ("en", "de"):
+        fsspec.filesystem("memory").pipe(f"/unused/{name}.txt", b"the cat\n")
+    given = {"src": f"{place}/en.txt", "tgt": f"{place}/de.txt", "src_lang": "en", "tgt_lang": "de"}
+    given |= {"work": f"{place}/work", "encoder": f"{place}/encoder", "copies": "8"}
+    assert job_settings(given | {"search": "partitioned"}).copies == 8
+    with pytest.raises(InputError, match="--copies: for a partitioned search only"):
+        job_settings(given | {"search": "exact"})
 
 
 def test_image_has_every_package_of_the_distribution() -> None:
