@@ -66,6 +66,54 @@ def test_a_copy_among_the_documents_of_the_other_language_takes_no_votes(
     assert summary(align_on_runner(chosen, str(tmp_path / "work"), HERE)) == summary(align_documents(chosen))
 
 
+def decisions(result: AlignResult) -> tuple[list[tuple[str, str, int]], dict[str, str]]:
+    """Pairs with the count of their beads, and the reasons of what is in none."""
+    pairs = [
+        (Path(pair.source.name).name, Path(pair.target.name).name, len(pair.alignment.beads)) for pair in result.pairs
+    ]
+    return sorted(pairs), {Path(row.document).name: row.reason for row in result.unmatched}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_extract_does_not_take_the_place_of_the_whole(encoder: Path, tmp_path: Path, swapped: bool) -> None:
+    lines = document(1, 30)
+    extracts = {"a.txt": lines[10:15], "m.txt": lines[:20], "whole.txt": lines, "z.txt": lines[25:]}
+    folders = [write_folder(tmp_path / "en", {"own.txt": lines}), write_folder(tmp_path / "de", extracts)]
+    chosen = settings(encoder, *folders[:: 1 - 2 * swapped])
+    for result in (align_documents(chosen), align_on_runner(chosen, str(tmp_path / "work"), HERE)):
+        pairs, unmatched = decisions(result)
+        assert pairs == [("whole.txt", "own.txt", 30) if swapped else ("own.txt", "whole.txt", 30)]
+        assert unmatched.keys() == {"a.txt", "m.txt", "z.txt"}
+        assert unmatched["m.txt"].endswith("own.txt") and "closer" in unmatched["m.txt"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_document_and_its_lines_once_more_as_documents(encoder: Path, tmp_path: Path, swapped: bool) -> None:
+    lines = document(1, 60)
+    singles = {f"a{place:02}.txt": [line] for place, line in enumerate(lines)}
+    folders = [write_folder(tmp_path / "en", {"own.txt": lines})]
+    folders.append(write_folder(tmp_path / "de", singles | {"whole.txt": lines}))
+    chosen = settings(encoder, *folders[:: 1 - 2 * swapped])
+    for result in (align_documents(chosen), align_on_runner(chosen, str(tmp_path / "work"), HERE)):
+        pairs, unmatched = decisions(result)
+        assert pairs == [("whole.txt", "own.txt", 60) if swapped else ("own.txt", "whole.txt", 60)]
+        assert unmatched.keys() == singles.keys()
+        assert all("own.txt" in reason for reason in unmatched.values())
+        assert any("closer document has" in reason for reason in unmatched.values())
+
+
+def test_where_the_best_is_refused_the_next_is_taken(encoder: Path, tmp_path: Path) -> None:
+    """The same lines backwards are as near, but no translation."""
+    lines = document(1, 30)
+    source = write_folder(tmp_path / "en", {"own.txt": lines, "other.txt": document(2, 30)})
+    target = write_folder(tmp_path / "de", {"a.txt": lines[::-1], "b.txt": [*lines[:25], *document(3, 5)]})
+    chosen = settings(encoder, source, target)
+    for result in (align_documents(chosen), align_on_runner(chosen, str(tmp_path / "work"), HERE)):
+        pairs, unmatched = decisions(result)
+        assert [pair[:2] for pair in pairs] == [("own.txt", "b.txt")]
+        assert "no translation" in unmatched["a.txt"] and "confidence 0.0" in unmatched["a.txt"]
+
+
 def test_names_and_notes_are_those_of_memory(encoder: Path, tmp_path: Path) -> None:
     rows = [f"d{k}\t{line}" for k in range(2) for line in document(k)]
     folder = write_folder(tmp_path / "en", {"a.tsv": [*rows, "d0\tfinds old house"], "b.tsv": rows})
