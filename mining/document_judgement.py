@@ -17,8 +17,8 @@ _WHOLE = 0.2  # exponent: an extract is as like its document as the whole is. Wi
 
 
 class DocumentJudgement(NamedTuple):
-    """`confidence` says how likely the two are translations; of pairs that share a document that of more `agreement` is
-    the better one."""
+    """`confidence` says how likely the two are translations; among pairs that share a document `agreement`, times their
+    margin, tells the best."""
 
     confidence: float
     agreement: float

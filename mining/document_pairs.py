@@ -85,7 +85,7 @@ class Trials(NamedTuple):
 
     source: np.ndarray
     target: np.ndarray
-    preference: np.ndarray  # above 1 where the names, too, say that they belong together
+    score: np.ndarray  # margins, above what they are where the names, too, say that they belong together
     nearest: tuple[np.ndarray, np.ndarray]  # for the documents of both sides
 
 
@@ -133,14 +133,13 @@ def trials(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets
         return Trials(none, none, np.empty(0), (np.full(sources, -1), np.full(targets, -1)))
     means = [_top_mean(side, cosines, count) for side, count in ((rows, sources), (columns, targets))]
     scores = margin_scores(cosines, means[0][rows], means[1][columns], Margin.ratio)
-    preference = np.where(same, _SAME_KEY, 1.0)
-    scores = preference * np.where(cosines > 0, scores, 0.0)
+    scores = np.where(same, _SAME_KEY, 1.0) * np.where(cosines > 0, scores, 0.0)
     order = np.lexsort((columns, rows, -scores))
     nearest = _first(rows[order], columns[order], sources), _first(columns[order], rows[order], targets)
     tops = _largest(rows, scores, sources)[rows], _largest(columns, scores, targets)[columns]
     likely = order[(scores >= np.maximum(_LEAST_MARGIN, _NEARLY * np.maximum(*tops)))[order]]
     kept = likely[take_best(rows[likely], columns[likely], TRIED)]
-    return Trials(rows[kept], columns[kept], preference[kept], nearest)
+    return Trials(rows[kept], columns[kept], scores[kept], nearest)
 
 
 def take_best(rows: np.ndarray, columns: np.ndarray, most: int = 1) -> np.ndarray:

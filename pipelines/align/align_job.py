@@ -78,7 +78,7 @@ class JudgedPairs(NamedTuple):
         """Places of the pairs that are made, best first."""
         confidence, agreement = np.array(self.judgements).reshape(-1, 2).T
         likely = np.flatnonzero(confidence >= least)
-        likely = likely[np.argsort(-(agreement * self.trials.preference)[likely], kind="stable")]
+        likely = likely[np.argsort(-(agreement * self.trials.score)[likely], kind="stable")]
         return likely[take_best(self.trials.source[likely], self.trials.target[likely])]
 
     def _rows(self, places: np.ndarray) -> Iterator[tuple[int, int, int, float]]:

@@ -95,7 +95,7 @@ def command(
     if folder is not None:
         folder.write(_batches(result, mined), written, summary)
     outputs.write(result)
-    say_notes([*result.source.notes, *result.target.notes, *warnings(settings.encoder, languages)])
+    say_notes(warnings(settings.encoder, languages))
     show("aligned", [*summary, (f"pairs in {out}", f"{written:,}")])
 
 

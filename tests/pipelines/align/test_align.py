@@ -135,14 +135,13 @@ def test_a_line_without_a_tab_is_dropped_and_counted(tmp_path: Path) -> None:
     assert corpus.dropped == {"no_column": 1}
 
 
-def test_sentences_of_a_document_that_comes_back_are_counted(tmp_path: Path) -> None:
+def test_a_document_whose_lines_are_apart_is_one_in_order(tmp_path: Path) -> None:
     file = tmp_path / "a.tsv"
     file.write_text("".join(f"{name}\tThis is line {number}.\n" for number, name in enumerate("aabbaab")))
     corpus = read_corpus([str(file)], ReadSettings(lang="en"), "assume")
-    assert [len(document.texts) for document in corpus.documents] == [2, 2]
-    assert corpus.dropped["repeated_document"] == 3
-    (note,) = corpus.notes
-    assert note.startswith("3 lines are left out") and f"the first are at {file}, line 5 (document a)" in note
+    assert [(each.name, each.lines) for each in corpus.documents] == [("a", [1, 2, 5, 6]), ("b", [3, 4, 7])]
+    assert corpus.documents[1].texts == [f"This is line {number}." for number in (2, 3, 6)]
+    assert not corpus.dropped and not corpus.refused
 
 
 def test_documents_of_one_name_in_two_files_are_two(encoder: Path, tmp_path: Path) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipelines.align import documents
+from pipelines.align import align_stage, documents
 from pipelines.align.align_job import AlignResult, align_documents
 from pipelines.align.align_settings import AlignSettings, DocumentReadSettings, DocumentSideSettings
 from pipelines.align.align_stage import align_on_runner
 from pipelines.align.document_groups import DocumentPiece, Extents, assemble, in_groups, wanted
+from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.review.review_session import Session
 from pipelines.review.server import _page
 from pipelines.runners.runner import RunnerSettings
-from tests.pipelines.align.test_align import document, encoder, run, two_folders, write_folder
+from tests.pipelines.align.test_align import SENTENCES, document, encoder, run, two_folders, write_folder
 
 __all__ = ["encoder"]
 HERE = RunnerSettings(processes=1)
@@ -114,7 +116,7 @@ def test_where_the_best_is_refused_the_next_is_taken(encoder: Path, tmp_path: Pa
         assert "no translation" in unmatched["a.txt"] and "confidence 0.0" in unmatched["a.txt"]
 
 
-def test_names_and_notes_are_those_of_memory(encoder: Path, tmp_path: Path) -> None:
+def test_names_are_those_of_memory(encoder: Path, tmp_path: Path) -> None:
     rows = [f"d{k}\t{line}" for k in range(2) for line in document(k)]
     folder = write_folder(tmp_path / "en", {"a.tsv": [*rows, "d0\tfinds old house"], "b.tsv": rows})
     chosen = settings(encoder, folder, folder)
@@ -122,7 +124,21 @@ def test_names_and_notes_are_those_of_memory(encoder: Path, tmp_path: Path) -> N
     names = [[document.name for document in result.source.documents] for result in (here, staged)]
     assert names[0] == names[1] == [f"{folder}/{file}.tsv#d{k}" for file in "ab" for k in range(2)]
     assert here.source.refused == staged.source.refused
-    assert here.source.notes == staged.source.notes != ()
+
+
+def test_interleaved_documents_are_grouped(encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, also where a document's lines lie in several shards."""
+    texts = [document(seed) for seed in range(3)]
+    mixed = [f"d{k}\t{texts[k][place]}" for place in range(SENTENCES) for k in range(3)]
+    apart = [f"e{k}\t{line}" for k in range(3) for line in texts[k]]
+    folders = [write_folder(tmp_path / "en", {"a.tsv": mixed}), write_folder(tmp_path / "de", {"b.tsv": apart})]
+    chosen = settings(encoder, *folders)
+    monkeypatch.setattr(align_stage, "PrepareSettings", partial(PrepareSettings, rows_per_shard=10))
+    for result in (align_documents(chosen), align_on_runner(chosen, str(tmp_path / "work"), HERE)):
+        assert [len(each.texts) for each in result.source.documents] == [SENTENCES] * 3
+        assert {row[:2] for row in summary(result)} == {(f"d{k}", f"e{k}") for k in range(3)}
+        assert all(pair.source.texts == pair.target.texts for pair in result.pairs)
+        assert all(len(row[2]) == SENTENCES for row in summary(result))
 
 
 def test_two_books_on_a_runner_by_the_command(encoder: Path, tmp_path: Path) -> None:
@@ -135,8 +151,8 @@ def test_two_books_on_a_runner_by_the_command(encoder: Path, tmp_path: Path) -> 
 
 
 def test_sentences_belong_to_the_documents_that_were_kept() -> None:
-    extent = Extents(np.array([0, 10, 25]), np.array([10, 5, 5]))
-    assert extent.owner(np.array([0, 9, 10, 14, 15, 24, 25, 29, 30])).tolist() == [0, 0, 1, 1, -1, -1, 2, 2, -1]
+    extent = Extents(np.array([0, 10, 25]), np.array([10, 5, 5]), np.array([0, 1, 0]))
+    assert extent.owner(np.array([0, 9, 10, 14, 15, 24, 25, 29, 30])).tolist() == [0, 0, 1, 1, -1, -1, 0, 0, -1]
 
 
 def test_pieces_of_a_document_come_together_in_order() -> None:
