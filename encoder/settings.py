@@ -107,8 +107,9 @@ def _list_index(node: list[Any], name: str, override: str) -> int:
 
 
 def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
-    # An unknown key says more than the missing ones that it causes.
-    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    # An unknown key says more than the missing ones that it causes, and so does any other mistake.
+    order = {"extra_forbidden": 0, "missing": 2}
+    first = min(error.errors(), key=lambda item: order.get(item["type"], 1))
     location = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
         message = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")

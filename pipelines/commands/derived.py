@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel, ByteSize
+from pydantic import BaseModel, ByteSize, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -117,6 +117,15 @@ def validated(model: type[Model], options: Mapping[str, Keys], tree: dict[str, A
         return validate_settings(model, tree, where)
     except InputError as error:
         raise InputError(_by_option(str(error), model, options)) from None
+
+
+def refuse_mistakes(model: type[Model], options: Mapping[str, Keys], tree: dict[str, Any], where: str) -> None:
+    """What no text can mend is told before any is looked at; what is missing may still be filled in."""
+    try:
+        model.model_validate(tree)
+    except (ValidationError, UnicodeEncodeError) as error:
+        if isinstance(error, UnicodeEncodeError) or any(found["type"] != "missing" for found in error.errors()):
+            validated(model, options, tree, where)
 
 
 def put(tree: dict[str, Any], at: str, value: Any) -> None:

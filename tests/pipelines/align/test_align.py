@@ -310,6 +310,8 @@ def test_paragraphs_are_where_lines_were_blank(encoder: Path, tmp_path: Path) ->
         (["-o", "en/a.tsv"], "en/a.tsv: this output would overwrite the input"),
         (["-o", "p.tsv", "--beads", "de/b.txt"], "de/b.txt: this output would overwrite the input"),
         (["-o", "p.tsv", "--documents", "./p.tsv"], "two outputs have the same name"),
+        (["-o", "x-*.tsv"], "x-*.tsv: one file is written, so that its name may have no *"),
+        (["-o", "p.tsv", "--unmatched", "x-*.tsv"], "x-*.tsv: one file is written"),
     ],
 )
 def test_no_output_takes_the_place_of_a_document(
@@ -322,3 +324,21 @@ def test_no_output_takes_the_place_of_a_document(
     given = ["align", "en", "de", "--src-lang", "en", "--tgt-lang", "de", "--encoder", "none"]
     assert told in str(CliRunner().invoke(app, [*given, *more]).exception)
     assert (tmp_path / "en" / "a.tsv").read_text() == "a\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "told"),
+    [
+        ("align", "candidats=3", "unknown key candidats; did you mean candidates?"),
+        ("align", "beads=99", "--most: Input should be less than 16"),
+        ("mine", "tresholds=3", "unknown key tresholds; did you mean threshold?"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_any_text_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, given: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("en.txt", "de.txt"):
+        Path(name).write_text("0.9\n")  # of which no language can be told
+    result = CliRunner().invoke(app, [command, "en.txt", "de.txt", "-o", "p.tsv", "--set", given])
+    assert isinstance(result.exception, InputError) and told in str(result.exception)

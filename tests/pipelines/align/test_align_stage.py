@@ -147,7 +147,7 @@ def test_two_books_on_a_runner_by_the_command(encoder: Path, tmp_path: Path) -> 
     out = tmp_path / "p.tsv"
     run(encoder, folder / "a.txt", folder / "b.txt", "-o", out, "--runner", "local", "--runner-set", "processes=1")
     assert len(out.read_text().splitlines()) == 29
-    assert (tmp_path / "p.tsv.work" / "alignment" / "manifest.json").exists()
+    assert (tmp_path / "p.work" / "alignment" / "manifest.json").exists()
 
 
 def test_sentences_belong_to_the_documents_that_were_kept() -> None:
