@@ -14,7 +14,7 @@ from pydantic import BaseModel, ByteSize, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from encoder.settings import apply_override, load_tree, models_in, validate_settings
+from encoder.settings import MENDABLE, apply_override, load_tree, models_in, validate_settings
 from mining.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -120,11 +120,11 @@ def validated(model: type[Model], options: Mapping[str, Keys], tree: dict[str, A
 
 
 def refuse_mistakes(model: type[Model], options: Mapping[str, Keys], tree: dict[str, Any], where: str) -> None:
-    """What no text can mend is told before any is looked at; what is missing may still be filled in."""
+    """What no further setting can mend is told before any text is looked at, which may tell those that are missing."""
     try:
         model.model_validate(tree)
     except (ValidationError, UnicodeEncodeError) as error:
-        if isinstance(error, UnicodeEncodeError) or any(found["type"] != "missing" for found in error.errors()):
+        if isinstance(error, UnicodeEncodeError) or {found["type"] for found in error.errors()} - {*MENDABLE}:
             validated(model, options, tree, where)
 
 
