@@ -31,10 +31,9 @@ _NEIGHBOURS = 4
 _CELLS = 1 << 22  # cosines at a time
 _PAIRS = 256  # that a thread takes at a time
 _BLOCK = 1 << 14  # sentences whose lengths are made at a time
-_LEAST_MARGIN = (
-    0.9  # counterparts of development documents have 1.08 and more, half of the other candidates 0.8 and less
-)
-_NEARLY = 0.7  # of the best margin of both documents: what else is worth aligning
+# Worth aligning is what has so large a margin, and so much of the best one of both documents. Development counterparts
+# have 1.08 and more, half of the other candidates 0.8 and less; copies of one document have 1.0, but for rounding.
+_LEAST_MARGIN, _NEARLY = 0.99, 0.85
 _SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
 
 
