@@ -67,6 +67,9 @@ def load_tree(path: str | Path) -> dict[str, Any]:
     return tree
 
 
+MENDABLE = "missing", "value_error"  # mistakes of which more settings may be all that is needed
+
+
 def validate_settings(model_class: type[Model], tree: dict[str, Any], where: str) -> Model:
     """`tree` as settings; `where` names its origin in the error."""
     try:
@@ -107,8 +110,9 @@ def _list_index(node: list[Any], name: str, override: str) -> int:
 
 
 def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
-    # An unknown key says more than the missing ones that it causes.
-    first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    # An unknown key says more than the missing ones that it causes, and so does any other mistake.
+    order = {"extra_forbidden": 0, **dict.fromkeys(MENDABLE, 2)}
+    first = min(error.errors(), key=lambda item: order.get(item["type"], 1))
     location = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
         message = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")

@@ -1,13 +1,15 @@
-"""Which documents of two languages belong together: candidates by mean vectors or by votes of their sentences, BiMax, a
-margin over documents.
+"""Which documents of two languages may belong together: candidates by mean vectors or by votes of their sentences,
+BiMax, a margin over documents.
 
 BiMax (Wang et al. 2025) is the mean of each sentence's best cosine with the other document, both ways; here sentences
 weigh by their length, and the direction from the shorter document counts alone where one of the two is a part only. The
-ratio margin over a document's other candidates tells a counterpart from a document that is merely about the same.
+ratio margin over a document's other candidates tells a counterpart from a document that is merely about the same. The
+best few of a document are aligned, and `mining.document_judgement` chooses among them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,18 +20,20 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mining.alignment import Alignment
+from mining.document_judgement import more_than_a_part
 from mining.knn import knn_graph
 from mining.margin import Margin, margin_scores
 from mining.vectors import from_array
 
 CANDIDATES = 16
+TRIED = 3  # alignments that a document takes part in at most
 _NEIGHBOURS = 4
 _CELLS = 1 << 22  # cosines at a time
 _PAIRS = 256  # that a thread takes at a time
 _BLOCK = 1 << 14  # sentences whose lengths are made at a time
-_HALF_WAY, _STEEPNESS = 0.30, 40.0
-_SHORT, _HALF_WAY_MORE = 4, 0.12  # strangers of so few sentences may be like each other by chance
+# Worth aligning is what has so large a margin, and so much of the best one of both documents. Development counterparts
+# have 1.08 and more, half of the other candidates 0.8 and less; copies of one document have 1.0, but for rounding.
+_LEAST_MARGIN, _NEARLY = 0.99, 0.85
 _SAME_KEY = 1.1  # documents whose names differ by the language alone score this much higher
 
 
@@ -75,14 +79,13 @@ class DocumentCandidates(NamedTuple):
     same_key: np.ndarray
 
 
-class Matches(NamedTuple):
-    """One-to-one pairs of documents, best first, and the best candidate of each document, -1 without any."""
+class Trials(NamedTuple):
+    """Pairs of documents that are worth aligning, best first, and the best candidate of each document, -1 for none."""
 
     source: np.ndarray
     target: np.ndarray
-    score: np.ndarray
-    best_of_source: np.ndarray
-    best_of_target: np.ndarray
+    score: np.ndarray  # margins, above what they are where the names, too, say that they belong together
+    nearest: tuple[np.ndarray, np.ndarray]  # for the documents of both sides
 
 
 def document_part(vectors: np.ndarray, lengths: np.ndarray) -> DocumentPart:
@@ -99,15 +102,15 @@ def _weights(lengths: np.ndarray) -> np.ndarray:
     return np.asarray(lengths, np.float32) ** np.float32(0.7)
 
 
-def match_documents(
+def find_trials(
     source: Collection,
     target: Collection,
     keys: tuple[Sequence[str], Sequence[str]] | None = None,
     *,
     candidates: int = CANDIDATES,
     threads: int = 1,
-) -> Matches:
-    """Pair documents one to one by the margin of their BiMax; `keys` are their names without the language."""
+) -> Trials:
+    """Pairs of documents by the margin of their BiMax; `keys` are their names without the language."""
     pairs = with_same_keys(_near(source, target, candidates), keys)
 
     def of_range(start: int, stop: int) -> list[float]:
@@ -118,29 +121,41 @@ def match_documents(
     # Products are small: the matrix library's own threads only get in the way.
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         cosines = chain.from_iterable(pool.map(of_range, edges[:-1], edges[1:]))
-        return assign(pairs, np.fromiter(cosines, float), source.documents, target.documents)
+        return trials(pairs, np.fromiter(cosines, float), source.documents, target.documents)
 
 
-def assign(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets: int) -> Matches:
-    """The best pairs one to one, by the margin of `cosines`, the BiMax of each pair."""
+def trials(pairs: DocumentCandidates, cosines: np.ndarray, sources: int, targets: int) -> Trials:
+    """The best pairs, no document in more than `TRIED`, by the margin of `cosines`, the BiMax of each pair."""
     rows, columns, same = pairs
     if not len(rows):
         none = np.empty(0, np.int64)
-        return Matches(none, none, np.empty(0), np.full(sources, -1), np.full(targets, -1))
+        return Trials(none, none, np.empty(0), (np.full(sources, -1), np.full(targets, -1)))
     means = [_top_mean(side, cosines, count) for side, count in ((rows, sources), (columns, targets))]
     scores = margin_scores(cosines, means[0][rows], means[1][columns], Margin.ratio)
     scores = np.where(same, _SAME_KEY, 1.0) * np.where(cosines > 0, scores, 0.0)
     order = np.lexsort((columns, rows, -scores))
-    kept = order[_greedy(rows[order], columns[order], sources, targets)]
-    best = [
-        _best(side[order], other[order], count)
-        for side, other, count in ((rows, columns, sources), (columns, rows, targets))
-    ]
-    return Matches(rows[kept], columns[kept], scores[kept], best[0], best[1])
+    nearest = _first(rows[order], columns[order], sources), _first(columns[order], rows[order], targets)
+    tops = _largest(rows, scores, sources)[rows], _largest(columns, scores, targets)[columns]
+    likely = order[(scores >= np.maximum(_LEAST_MARGIN, _NEARLY * np.maximum(*tops)))[order]]
+    kept = likely[take_best(rows[likely], columns[likely], TRIED)]
+    return Trials(rows[kept], columns[kept], scores[kept], nearest)
+
+
+def take_best(rows: np.ndarray, columns: np.ndarray, most: int = 1) -> np.ndarray:
+    """Places of pairs, in order, of which each takes part wherever both ends are in fewer than `most` so far."""
+    counts: tuple[Counter[int], Counter[int]] = Counter(), Counter()
+    taken = []
+    for place, (a, b) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        if counts[0][a] < most and counts[1][b] < most:
+            counts[0][a] += 1
+            counts[1][b] += 1
+            taken.append(place)
+    return np.array(taken, np.int64)
 
 
 def bimax(source: DocumentPart, target: DocumentPart) -> float:
-    """Mean best cosine of the sentences of two documents; of the shorter one where it is less than two thirds."""
+    """Mean best cosine of the sentences of two documents; of the shorter one where it is less than two thirds, and less
+    where it is no more than a chance part."""
     if not len(source.vectors) or not len(target.vectors):
         return 0.0
     best = np.empty(len(source.vectors), np.float32), np.full(len(target.vectors), -np.inf, np.float32)
@@ -159,27 +174,8 @@ def bimax(source: DocumentPart, target: DocumentPart) -> float:
     shorter = int(totals[1] < totals[0])
     share = min(totals) / max(max(totals), 1e-9)
     other = np.clip((share - 0.4) / 0.4, 0.0, 1.0) / 2  # from a part alone to the same in both directions
-    return float((1 - other) * ways[shorter] + other * ways[1 - shorter])
-
-
-def pair_confidence(alignment: Alignment, source: np.ndarray, target: np.ndarray, order: float) -> float:
-    """How likely two documents are translations, by these two alone: of the shorter one's text, the part that is
-    aligned, each bead by its similarity and how sure it is, times `order`, their `order_agreement`. Of the development
-    sets of `eval/documents` 95% of the strangers have less than 0.25, and those of ten sentences and more that are
-    backwards 0.11 at most; counterparts have 0.37 and more, freely translated articles 0.34. `source` and `target` are
-    sentence lengths.
-    """
-    two = alignment.two_sided
-    side = int(target.sum() < source.sum())
-    lengths = (source, target)[side]
-    if not two.any() or not lengths.sum():
-        return 0.0
-    edges = np.concatenate([[0.0], np.cumsum(lengths)])
-    beads = alignment.beads[two]
-    share = (edges[beads[:, 2 * side + 1]] - edges[beads[:, 2 * side]]) / edges[-1]
-    similar = np.clip(1 - alignment.distance[two], 0, 1) * alignment.confidence[two]
-    half_way = _HALF_WAY + _HALF_WAY_MORE * min(1.0, _SHORT / min(len(source), len(target)))
-    return float(1 / (1 + np.exp(-_STEEPNESS * (order * (share @ similar) - half_way))))
+    whole = more_than_a_part(share, min(len(source.vectors), len(target.vectors)))
+    return float(whole * ((1 - other) * ways[shorter] + other * ways[1 - shorter]))
 
 
 def document_vectors(collection: Collection) -> np.ndarray:
@@ -258,18 +254,14 @@ def _top_mean(side: np.ndarray, cosines: np.ndarray, documents: int) -> np.ndarr
     return total / np.maximum(number, 1)
 
 
-def _greedy(rows: np.ndarray, columns: np.ndarray, sources: int, targets: int) -> np.ndarray:
-    free = [np.ones(sources, bool), np.ones(targets, bool)]
-    taken = []
-    for place, (a, b) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-        if free[0][a] and free[1][b]:
-            free[0][a] = free[1][b] = False
-            taken.append(place)
-    return np.array(taken, np.int64)
-
-
-def _best(side: np.ndarray, other: np.ndarray, documents: int) -> np.ndarray:
+def _first(side: np.ndarray, other: np.ndarray, documents: int) -> np.ndarray:
     """The first partner of each document in order of score."""
-    best = np.full(documents, -1)
-    best[side[::-1]] = other[::-1]
-    return best
+    first = np.full(documents, -1)
+    first[side[::-1]] = other[::-1]
+    return first
+
+
+def _largest(side: np.ndarray, scores: np.ndarray, documents: int) -> np.ndarray:
+    largest = np.zeros(documents)
+    np.maximum.at(largest, side, scores)
+    return largest

@@ -14,8 +14,9 @@ from encoder.inference import Encoder
 from mining.alignment import Alignment, Document, document_of
 from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import CorpusWords, of_document, project_words
+from mining.document_judgement import DocumentJudgement, judge_pair
 from mining.document_order import order_agreement
-from mining.document_pairs import Collection, match_documents, pair_confidence
+from mining.document_pairs import Collection, Trials, find_trials, take_best
 from mining.threads import core_count
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.documents import Corpus, DocumentText, document_keys, read_corpus
@@ -55,40 +56,69 @@ class AlignResult(NamedTuple):
 
 
 class JudgedPairs(NamedTuple):
-    """All pairs of documents that were aligned, likely or not."""
+    """All pairs of documents that were aligned, likely or not; a document may be in several."""
 
     source: Corpus
     target: Corpus
-    places: list[tuple[int, int]]  # of each pair's documents in their corpora
-    pairs: list[DocumentPair]
-    nearest: tuple[np.ndarray, np.ndarray]  # for each document of a side the best of the other, -1 for none
+    trials: Trials
+    alignments: list[Alignment]
+    judgements: list[DocumentJudgement]
 
     def result(self, least: float) -> AlignResult:
-        """The pairs that are likely enough, and why other documents are in none."""
-        kept = [pair for pair in self.pairs if pair.score >= least]
-        return AlignResult(self.source, self.target, kept, [*self._unmatched(0, least), *self._unmatched(1, least)])
+        """The best of the pairs that are likely enough, one to one, and why other documents are in none."""
+        chosen = self._chosen(least)
+        pairs = [
+            DocumentPair(self.source.documents[a], self.target.documents[b], score, self.alignments[k])
+            for k, a, b, score in self._rows(chosen)
+        ]
+        unmatched = [*self._unmatched(0, chosen, least), *self._unmatched(1, chosen, least)]
+        return AlignResult(self.source, self.target, pairs, unmatched)
 
-    def _unmatched(self, number: Literal[0, 1], least: float) -> Iterator[Unmatched]:
+    def _chosen(self, least: float) -> np.ndarray:
+        """Places of the pairs that are made, best first."""
+        confidence, agreement = np.array(self.judgements).reshape(-1, 2).T
+        likely = np.flatnonzero(confidence >= least)
+        likely = likely[np.argsort(-(agreement * self.trials.score)[likely], kind="stable")]
+        return likely[take_best(self.trials.source[likely], self.trials.target[likely])]
+
+    def _rows(self, places: np.ndarray) -> Iterator[tuple[int, int, int, float]]:
+        """Place, source document, target document, confidence."""
+        for k in places.tolist():
+            yield k, int(self.trials.source[k]), int(self.trials.target[k]), self.judgements[k].confidence
+
+    def _unmatched(self, number: Literal[0, 1], chosen: np.ndarray, least: float) -> Iterator[Unmatched]:
         """Every document of a side that is in no pair, and why."""
         side: Literal["source", "target"] = "target" if number else "source"
         corpus, other = (self.target, self.source) if number else (self.source, self.target)
         yield from (Unmatched(side, name, reason) for name, reason in corpus.refused)
-        partner = {
-            couple[number]: (couple[1 - number], pair.score)
-            for couple, pair in zip(self.places, self.pairs, strict=True)
-        }
+        paired = [set(column[chosen].tolist()) for column in (self.trials.source, self.trials.target)]
+        likeliest = self._likeliest(number)
         for place, document in enumerate(corpus.documents):
-            mate, score = partner.get(place, (-1, 0.0))
-            nearest = self.nearest[number][place]
-            if mate >= 0 and score >= least:
+            if place in paired[number]:
                 continue
-            if mate >= 0:
-                reason = f"no translation: {other.documents[mate].name} is the best left, confidence {score:.3f}"
-            elif nearest >= 0:
-                reason = f"a closer document has the nearest: {other.documents[nearest].name}"
-            else:
-                reason = "no candidate"
-            yield Unmatched(side, document.name, reason)
+            mate, score = likeliest.get(place, (int(self.trials.nearest[number][place]), None))
+            taken = mate in paired[1 - number] and (score is None or score >= least)
+            name = other.documents[mate].name if mate >= 0 else None
+            yield Unmatched(side, document.name, _why_unmatched(name, score, taken=taken))
+
+    def _likeliest(self, number: Literal[0, 1]) -> dict[int, tuple[int, float]]:
+        """For the documents of a side that were aligned the likeliest other one, and its confidence."""
+        found: dict[int, tuple[int, float]] = {}
+        for _, *couple, score in self._rows(np.arange(len(self.judgements))):
+            if score > found.get(couple[number], (-1, -1.0))[1]:
+                found[couple[number]] = couple[1 - number], score
+        return found
+
+
+def _why_unmatched(mate: str | None, score: float | None, *, taken: bool) -> str:
+    """`mate` is the likeliest document, with its `score`, or, of one that was aligned with none, the nearest."""
+    if mate is None:
+        return "no candidate"
+    if taken:
+        return f"a closer document has the nearest: {mate}"
+    if score is None:
+        return f"no translation: {mate} is the nearest, and not near enough to be aligned"
+    return f"no translation: {mate} is the likeliest, confidence {score:.3f}"
 
 
 def align_documents(settings: AlignSettings, report: Callable[[str], None] = lambda stage: None) -> AlignResult:
@@ -130,27 +160,31 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
     source, target = first.corpus, second.corpus
     threads = settings.threads or core_count()
     if len(source.documents) == len(target.documents) == 1:
-        couples = [(0, 0)]  # two books: the user says that they belong together, the score whether they do
-        best = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        trials = two_books()
     else:
         keys = document_keys(source, target)
         collections = sides[0].collection, sides[1].collection
-        found = match_documents(*collections, keys, candidates=settings.candidates, threads=threads)
-        couples = list(zip(found.source.tolist(), found.target.tolist(), strict=True))
-        best = found.best_of_source, found.best_of_target
+        trials = find_trials(*collections, keys, candidates=settings.candidates, threads=threads)
+    couples = list(zip(trials.source.tolist(), trials.target.tolist(), strict=True))
 
-    def align(couple: tuple[int, int]) -> DocumentPair:
-        texts = source.documents[couple[0]], target.documents[couple[1]]
+    def align(couple: tuple[int, int]) -> tuple[Alignment, DocumentJudgement]:
         documents = [side.document(place) for side, place in zip(sides, couple, strict=True)]
         alignment = align_long(*documents, beads=settings.beads, threads=threads if len(couples) == 1 else 1)
         lengths = [side.lengths(place) for side, place in zip(sides, couple, strict=True)]
         order = order_agreement(documents[0].vectors, documents[1].vectors)
-        return DocumentPair(*texts, pair_confidence(alignment, lengths[0], lengths[1], order), alignment)
+        return alignment, judge_pair(alignment, lengths[0], lengths[1], order)
 
     # The kernels release the interpreter, and products are small: the matrix library's own threads only get in the way.
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
-        pairs = list(pool.map(align, couples))
-    return JudgedPairs(source, target, couples, pairs, best).result(settings.confidence)
+        judged = list(pool.map(align, couples))
+    alignments, judgements = [alignment for alignment, _ in judged], [judgement for _, judgement in judged]
+    return JudgedPairs(source, target, trials, alignments, judgements).result(settings.confidence)
+
+
+def two_books() -> Trials:
+    """Of one document a side: the user says that they belong together, the confidence whether they do."""
+    only = np.zeros(1, np.int64)
+    return Trials(only, only, np.ones(1), (only, only))
 
 
 class _Side(NamedTuple):

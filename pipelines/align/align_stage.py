@@ -1,4 +1,4 @@
-"""Alignment as stages on any runner: prepare, embed, graph, mutual edges, candidates, documents joined and aligned.
+"""Alignment as stages on any runner: prepare, embed, graph, edges, candidates, documents joined and aligned.
 
 Each stage is a dataset in its folder of one work folder, resumed or skipped; workers hold a group of document pairs at
 a time. The process that starts them holds the texts and, of vectors and edges, what is known of pairs of documents.
@@ -14,16 +14,16 @@ import numpy as np
 
 from encoder.inference import Encoder
 from mining.alignment_words import PROJECTED_TEXTS, WordProjection, word_projection
-from mining.document_pairs import Matches, assign, voted_candidates, with_same_keys
+from mining.document_pairs import Trials, trials, voted_candidates, with_same_keys
 from mining.filters import FilterSettings
 from mining.paths import exists
 from mining.retrieval import Retrieval
 from mining.threads import core_count
-from pipelines.align.align_job import AlignResult, DocumentPair, JudgedPairs
+from pipelines.align.align_job import AlignResult, JudgedPairs, two_books
 from pipelines.align.align_settings import AlignSettings
 from pipelines.align.bead_pairs import store_beads
 from pipelines.align.document_groups import Extents, SideShard, extents, in_groups, side_shards
-from pipelines.align.documents import OTHER_LANGUAGE, Corpus, document_files, document_keys, read_prepared
+from pipelines.align.documents import Corpus, document_files, document_keys, read_prepared
 from pipelines.align.group_work import read_alignments, read_scores, scores_url
 from pipelines.datasets.manifest import SOURCE, TARGET, Counters, Dataset, Request, join
 from pipelines.datasets.side_folders import SideFolders
@@ -40,8 +40,9 @@ from pipelines.prepare.prepare_settings import PrepareSettings
 from pipelines.prepare.sentence_stage import prepare
 from pipelines.runners.runner import Runner, hints_of, is_cluster, require_reachable, run
 
-VERSION = "3"  # to be raised with every change of the code that changes alignments
+VERSION = "4"  # to be raised with every change of the code that changes alignments
 _NAMES = "source", "target"
+_WAYS = Retrieval.forward, Retrieval.backward
 
 
 class _Sides(NamedTuple):
@@ -69,19 +70,15 @@ def align_on_runner(
     sides = _embedded(settings, work, encoder_url, encoder, runner, report)
     report("align")
     begun = begin(join(work, "alignment"), _request(settings, sides, join(work, "alignment"), encoder))
-    found = _matches(settings, work, sides, begun, runner)
+    found = _trials(settings, work, sides, begun, runner)
     couples = np.stack([found.source, found.target], 1)
     if isinstance(begun, Work):
         with begun.alone():
             begun = _align(settings, sides, begun, couples, encoder_url, encoder, runner)
     aligned = read_alignments(begun)
-    pairs = []
-    for a, b in couples.tolist():
-        alignment, score = aligned[a, b]
-        pairs.append(DocumentPair(sides.corpora[0].documents[a], sides.corpora[1].documents[b], score, alignment))
-    best = found.best_of_source, found.best_of_target
-    chosen = [tuple(couple) for couple in couples.tolist()]
-    result = JudgedPairs(*sides.corpora, chosen, pairs, best).result(settings.confidence)
+    judged = [aligned[a, b] for a, b in couples.tolist()]
+    alignments, judgements = [alignment for alignment, _ in judged], [judgement for _, judgement in judged]
+    result = JudgedPairs(*sides.corpora, found, alignments, judgements).result(settings.confidence)
     store_beads(result, sides.sentences, begun, settings.confidence, join(work, f"pairs-{settings.confidence:g}"))
     return result
 
@@ -131,20 +128,23 @@ def _request(settings: AlignSettings, sides: _Sides, out: str, encoder: Encoder)
     return Request(kind="alignment", configuration=dict(configuration), inputs=inputs, versions=versions)
 
 
-def _matches(settings: AlignSettings, work: str, sides: _Sides, begun: Work | Dataset, runner: Runner) -> Matches:
-    """Which documents belong together; what was found is kept beside the alignments."""
+def _trials(settings: AlignSettings, work: str, sides: _Sides, begun: Work | Dataset, runner: Runner) -> Trials:
+    """Which documents are to be aligned; what decides it is kept beside the alignments."""
     sizes = [len(corpus.documents) for corpus in sides.corpora]
     if sizes == [1, 1]:
-        only = np.zeros(1, np.int64)
-        return Matches(only, only, np.ones(1), only, only)
+        return two_books()
     pairs = with_same_keys(_voted(settings, work, sides, runner), document_keys(*sides.corpora))
     request = begun.request if isinstance(begun, Work) else begun.manifest.request
     keep = Work(join(work, f"documents-{identity(request)[:8]}"), request)
-    return assign(pairs, _scores(sides, in_groups(np.stack(pairs[:2], 1)), keep, runner), *sizes)
+    return trials(pairs, _scores(sides, in_groups(np.stack(pairs[:2], 1)), keep, runner), *sizes)
 
 
 def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) -> np.ndarray:
-    """Candidates by the mutual edges of the graph of sentences, summed by document pair."""
+    """Candidates by the edges of the graph of sentences, summed by document pair.
+
+    Each sentence has an edge to its best neighbour. To ask that they be mutual would leave one of two documents that
+    say the same without any, and all of a document where a copy of it, in another language, is among the other side's.
+    """
     graph = build_graph(
         GraphSettings(
             source=SideFolders(corpus=sides.vectors[0].url),
@@ -157,12 +157,8 @@ def _voted(settings: AlignSettings, work: str, sides: _Sides, runner: Runner) ->
         ),
         runner,
     )
-    # The graph holds documents in another language, too. A copy of a document among those of the other side is nearer
-    # than any translation, so that sentences are not asked to be nearest to each other then.
-    strays = any(OTHER_LANGUAGE in reason for corpus in sides.corpora for _, reason in corpus.refused)
-    ways = [Retrieval.forward, Retrieval.backward] if strays else [Retrieval.intersect]
     votes: list[tuple[np.ndarray, ...]] = []
-    for batch in chain.from_iterable(pair_batches(_edges(graph, work, sides, way, runner)) for way in ways):
+    for batch in chain.from_iterable(pair_batches(_edges(graph, work, sides, way, runner)) for way in _WAYS):
         ids = (batch[f"{side}_id"].to_numpy().astype(np.int64) for side in ("src", "tgt"))
         source, target = (extent.owner(column) for extent, column in zip(sides.extents, ids, strict=True))
         known = (source >= 0) & (target >= 0)

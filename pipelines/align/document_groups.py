@@ -45,20 +45,21 @@ class WholeDocument(NamedTuple):
 
 
 class Extents(NamedTuple):
-    """Where the documents of one side lie among the ids of its sentences."""
+    """Where the documents of one side lie among the ids of its sentences: runs, several of a document or one."""
 
-    first: np.ndarray  # (documents,) int64, rising
-    rows: np.ndarray  # (documents,) int64
+    first: np.ndarray  # (runs,) int64, rising
+    rows: np.ndarray  # (runs,) int64
+    document: np.ndarray  # (runs,) int64
 
     def owner(self, ids: np.ndarray) -> np.ndarray:
         """The document of each sentence, -1 for sentences of documents that were refused."""
         place = np.searchsorted(self.first, ids, "right") - 1
-        return np.where((place >= 0) & (ids < self.first[place] + self.rows[place]), place, -1)
+        return np.where((place >= 0) & (ids < self.first[place] + self.rows[place]), self.document[place], -1)
 
 
 def extents(corpus: Corpus) -> Extents:
-    first, rows = zip(*((document.first, len(document.texts)) for document in corpus.documents), strict=True)
-    return Extents(np.array(first, np.int64), np.array(rows, np.int64))
+    runs = [(ids.start, len(ids), k) for k, document in enumerate(corpus.documents) for ids in document.ids]
+    return Extents(*np.array(sorted(runs), np.int64).T)
 
 
 def side_shards(side: int, sentences: Dataset, vectors: Dataset) -> list[SideShard]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -34,40 +35,25 @@ class DocumentText(NamedTuple):
     texts: list[str]
     lines: list[int]
     alternates: dict[str, str] | None = None  # what a page says its name in other languages is
-    first: int = 0  # the id of its first sentence, in a dataset
+    ids: tuple[range, ...] = ()  # of its sentences, in a dataset
     file: str = ""  # that its name is known in; none for a page, whose URL is its name in any archive
 
 
 class _Names:
-    """Names of the documents so far, each in its file, and what came under a name again."""
+    """Names of the documents so far, each in its file."""
 
     def __init__(self) -> None:
         self._files: dict[str, set[str]] = {}
-        self._lines = 0
-        self._first = ""
 
     def is_repeated(self, document: DocumentText) -> bool:
         files = self._files.setdefault(document.name, set())
         repeated = document.file in files
         files.add(document.file)
-        if repeated and document.file:
-            self._first = self._first or f"{document.file}, line {document.lines[0]} (document {document.name})"
-            self._lines += len(document.texts)
         return repeated
 
     def full(self, name: str, file: str) -> str:
         """The name, with its file where other files have documents of that name."""
         return f"{file}#{name}" if file and len(self._files[name]) > 1 else name
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if not self._lines:
-            return ()
-        return (
-            f"{self._lines:,} lines are left out, because another document came between them and the rest of theirs; "
-            f"the first are at {self._first}. The lines of a document must stand together, as after "
-            r"`sort -s -t $'\t' -k1,1` of `docid TAB sentence`",
-        )
 
 
 class Corpus(NamedTuple):
@@ -77,7 +63,6 @@ class Corpus(NamedTuple):
     documents: list[DocumentText]
     refused: list[tuple[str, str]]  # document, reason
     dropped: Counter[str]  # lines that readers dropped
-    notes: tuple[str, ...] = ()  # for a person
 
     @property
     def sentences(self) -> int:
@@ -102,7 +87,7 @@ def read_corpus(inputs: Iterable[str], settings: ReadSettings, lang_filter: str 
 
 
 def read_prepared(dataset: Dataset, lang: str, lang_filter: str = "detect") -> Corpus:
-    """The same from a dataset of `prepare` that has documents; each has the id of its first sentence."""
+    """The same from a dataset of `prepare` that has documents; each has the ids of its sentences."""
     files = [given.name for given in dataset.manifest.request.inputs]
     read: set[str] = set()
     corpus = _accepted(_of_dataset(dataset, read), lang, lang_filter, files, Counter(dataset.manifest.counters.dropped))
@@ -118,7 +103,7 @@ def _accepted(
     documents: list[DocumentText] = []
     refused: list[tuple[str, str, str]] = []
     names = _Names()
-    for document in found:
+    for document in _grouped(found):
         reason = None
         if names.is_repeated(document):
             reason = REPEATED
@@ -136,12 +121,31 @@ def _accepted(
         raise InputError(f"{', '.join(files[:3])}: no document is left to align ({why or 'there is none'})")
     documents = [document._replace(name=names.full(document.name, document.file)) for document in documents]
     named = [(names.full(name, file), reason) for name, file, reason in refused]
-    return Corpus(lang, documents, named, dropped, names.notes)
+    return Corpus(lang, documents, named, dropped)
+
+
+def _grouped(runs: Iterable[DocumentText]) -> Iterator[DocumentText]:
+    """Lines of one name in a file are one document, for which the file is held; pages of archives pass as they are."""
+    for file, same in groupby(runs, key=lambda run: run.file):
+        if not file:
+            yield from same
+            continue
+        documents: dict[str, list[DocumentText]] = defaultdict(list)
+        for run in same:
+            documents[run.name].append(run)
+        yield from map(_joined, documents.values())
+
+
+def _joined(runs: list[DocumentText]) -> DocumentText:
+    columns = zip(*((run.texts, run.lines, run.ids) for run in runs), strict=True)
+    texts, lines, ids = (list(chain.from_iterable(column)) for column in columns)
+    return runs[0]._replace(texts=texts, lines=lines, ids=tuple(ids))
 
 
 def _of_dataset(dataset: Dataset, files: set[str]) -> Iterator[DocumentText]:
-    """Its documents; `files` gets the names of those that have a sentence."""
+    """Runs of its documents; `files` gets the names of those that have a sentence."""
     current: DocumentText | None = None
+    begin = 0
     kind = ReadSettings.model_validate(dataset.manifest.request.configuration["read"]).format
     for shard in dataset.shards:
         table = read_shard(dataset.shard_url(shard), ["id", "document", "position", "line", "text", "source"])
@@ -153,12 +157,16 @@ def _of_dataset(dataset: Dataset, files: set[str]) -> Iterator[DocumentText]:
         ):
             if place == 0 or current is None:
                 if current is not None:
-                    yield current
-                current = DocumentText(name, [], [], first=first, file=_file_of_names(source, kind))
+                    yield _numbered(current, begin)
+                current, begin = DocumentText(name, [], [], file=_file_of_names(source, kind)), first
             current.texts.append(text)
             current.lines.append(line)
     if current is not None:
-        yield current
+        yield _numbered(current, begin)
+
+
+def _numbered(run: DocumentText, first: int) -> DocumentText:
+    return run._replace(ids=(range(first, first + len(run.texts)),))
 
 
 def document_files(inputs: Iterable[str]) -> list[str]:

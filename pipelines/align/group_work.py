@@ -1,4 +1,4 @@
-"""What a worker does with a group of document pairs: BiMax of candidates, alignment of those that were chosen."""
+"""What a worker does with a group of document pairs: BiMax of candidates, alignment of the plausible ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from encoder.inference import Encoder
 from mining.alignment import Alignment, Document, document_of
 from mining.alignment_windows import LongDocument, align_long
 from mining.alignment_words import WordProjection, word_vectors
+from mining.document_judgement import DocumentJudgement, judge_pair
 from mining.document_order import order_agreement
-from mining.document_pairs import bimax, document_part, pair_confidence
+from mining.document_pairs import bimax, document_part
 from mining.files import atomic_writer
 from mining.paths import exists, open_url
 from pipelines.align.document_groups import DocumentPiece, WholeDocument, assemble
@@ -26,6 +27,7 @@ SCHEMA = pa.schema(
         ("source", pa.int64()),
         ("target", pa.int64()),
         ("score", pa.float64()),
+        ("agreement", pa.float64()),
         ("beads", pa.list_(pa.int64())),
         ("distance", pa.list_(pa.float64())),
         ("confidence", pa.list_(pa.float64())),
@@ -67,12 +69,11 @@ class PairAligner:
         self._words = WordEncoder(encoder, projection.of)
         self._languages, self._beads = languages, beads
 
-    def align(self, source: WholeDocument, target: WholeDocument) -> tuple[Alignment, float]:
-        """The alignment, and how likely the two are translations."""
+    def align(self, source: WholeDocument, target: WholeDocument) -> tuple[Alignment, DocumentJudgement]:
         sides = [self._document(whole, lang) for whole, lang in zip((source, target), self._languages, strict=True)]
         alignment = align_long(sides[0], sides[1], beads=self._beads)
         order = order_agreement(source.vectors, target.vectors)
-        return alignment, pair_confidence(alignment, letters(source.texts), letters(target.texts), order)
+        return alignment, judge_pair(alignment, letters(source.texts), letters(target.texts), order)
 
     def _document(self, whole: WholeDocument, lang: str) -> LongDocument:
         def part(start: int, stop: int) -> Document:
@@ -93,19 +94,19 @@ def align_group(
     documents = assemble(pieces)
     rows = []
     for a, b in groups[number].tolist():
-        alignment, score = aligner.align(documents[0, a], documents[1, b])
-        rows.append((a, b, score, alignment.beads.ravel(), alignment.distance, alignment.confidence))
+        alignment, judgement = aligner.align(documents[0, a], documents[1, b])
+        rows.append((a, b, *judgement, alignment.beads.ravel(), alignment.distance, alignment.confidence))
     columns = zip(*rows, strict=True)
     table = pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
     name = new_name(number, "parquet")
     with atomic_writer(work.place(name)) as stream:
         pq.write_table(table, stream, compression="zstd")
-    digest = fingerprint(*(array.tobytes() for row in rows for array in row[3:]))
+    digest = fingerprint(*(array.tobytes() for row in rows for array in row[4:]))
     counters = Counters(rows_in=len(rows), kept=len(rows))
     work.note(Shard(index=number, name=name, rows=len(rows), digest=digest, counters=counters))
 
 
-def read_alignments(dataset: Dataset) -> dict[tuple[int, int], tuple[Alignment, float]]:
+def read_alignments(dataset: Dataset) -> dict[tuple[int, int], tuple[Alignment, DocumentJudgement]]:
     """Every aligned pair of documents, by their numbers."""
     found = {}
     for shard in dataset.shards:
@@ -113,5 +114,6 @@ def read_alignments(dataset: Dataset) -> dict[tuple[int, int], tuple[Alignment, 
             for row in pq.read_table(stream).to_pylist():
                 beads = np.array(row["beads"], np.int64).reshape(-1, 4)
                 alignment = Alignment(beads, np.array(row["distance"], float), np.array(row["confidence"], float))
-                found[row["source"], row["target"]] = alignment, row["score"]
+                judgement = DocumentJudgement(row["score"], row["agreement"])
+                found[row["source"], row["target"]] = alignment, judgement
     return found

@@ -12,7 +12,7 @@ import typer
 from mining.errors import InputError
 from pipelines.align.align_settings import AlignSettings
 from pipelines.commands.console_output import console_report, say_notes, show
-from pipelines.commands.derived import GivenOptions, key, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, refuse_mistakes, validated, with_settings
 from pipelines.commands.options import CORPUS_OPTIONS, DatasetColumnsOption, DatasetOption, RunnerSetOption, hub_folder
 from pipelines.mine.job_defaults import SIDES
 from pipelines.runners.quiet import quiet_beam
@@ -81,6 +81,7 @@ def command(
     """
     quiet_beam()
     from pipelines.commands.encoder_figures import encoder_row, warnings
+    from pipelines.commands.places import work_beside
     from pipelines.mine.pair_export import written_files
 
     settings = _settings(chosen, source, target)
@@ -89,13 +90,13 @@ def command(
     outputs.check(settings, written_files(out, pair_format, languages))
     folder = hub_folder(dataset, dataset_columns, languages)
     about = [encoder_row(settings.encoder, languages)]
-    result, mined = _aligned_pairs(settings, work or f"{out}.work", runner, runner_set)
+    result, mined = _aligned_pairs(settings, work or work_beside(out), runner, runner_set)
     summary = [*about, *_summary(result, sum(batch.num_rows for batch in mined))]
     written = _write_pairs(out, _batches(result, mined), pair_format, languages)
     if folder is not None:
         folder.write(_batches(result, mined), written, summary)
     outputs.write(result)
-    say_notes([*result.source.notes, *result.target.notes, *warnings(settings.encoder, languages)])
+    say_notes(warnings(settings.encoder, languages))
     show("aligned", [*summary, (f"pairs in {out}", f"{written:,}")])
 
 
@@ -106,6 +107,7 @@ def _settings(chosen: GivenOptions, source: str | None, target: str | None) -> A
 
     chosen |= {f"{side}.inputs": [given] for side, given in zip(SIDES, (source, target), strict=True) if given}
     tree = chosen.tree()
+    refuse_mistakes(AlignSettings, OPTIONS, tree, "align")
     say_notes(columns_read(tree, document_files))  # may be why a language cannot be told
     say_notes(fill_in_languages(tree, document_files))
     return validated(AlignSettings, OPTIONS, tree, "align")

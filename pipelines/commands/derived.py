@@ -10,11 +10,11 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
-from pydantic import BaseModel, ByteSize
+from pydantic import BaseModel, ByteSize, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from encoder.settings import apply_override, load_tree, models_in, validate_settings
+from encoder.settings import MENDABLE, apply_override, load_tree, models_in, validate_settings
 from mining.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -117,6 +117,15 @@ def validated(model: type[Model], options: Mapping[str, Keys], tree: dict[str, A
         return validate_settings(model, tree, where)
     except InputError as error:
         raise InputError(_by_option(str(error), model, options)) from None
+
+
+def refuse_mistakes(model: type[Model], options: Mapping[str, Keys], tree: dict[str, Any], where: str) -> None:
+    """What no further setting can mend is told before any text is looked at, which may tell those that are missing."""
+    try:
+        model.model_validate(tree)
+    except (ValidationError, UnicodeEncodeError) as error:
+        if isinstance(error, UnicodeEncodeError) or {found["type"] for found in error.errors()} - {*MENDABLE}:
+            validated(model, options, tree, where)
 
 
 def put(tree: dict[str, Any], at: str, value: Any) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from pipelines.commands.console_output import console_report, say_notes
-from pipelines.commands.derived import GivenOptions, key, validated, with_settings
+from pipelines.commands.derived import GivenOptions, key, refuse_mistakes, validated, with_settings
 from pipelines.commands.options import (
     CORPUS_OPTIONS,
     PAIR_SEARCH_OPTIONS,
@@ -91,6 +90,7 @@ def command(
     from pipelines.commands.encoder_figures import encoder_row
     from pipelines.commands.mine_summary import foreign_sentences, summarise, summary
     from pipelines.commands.partitioned_options import unused_options
+    from pipelines.commands.places import work_beside
     from pipelines.commands.standard_streams import keep_input, output_file, require_one_input
     from pipelines.mine.pair_stage import pair_batches
     from pipelines.mine.text_job import mine_corpora
@@ -139,7 +139,7 @@ class MineOutputs(NamedTuple):
 
         if self.pairs.is_standard and self.pairs.path not in self.files(languages):
             raise InputError(f"--pair-format {self.format} makes several files; name them, as `-` is one stream")
-        check_places(self.files(languages), expand(inputs))
+        check_places(self.files(languages), expand(inputs), shards=True)
 
     def write(self, pairs: Dataset, languages: tuple[str, str], runner: Runner) -> int:
         """Write the pairs: by the runner's workers where these are on a cluster and each has files of its own."""
@@ -166,6 +166,7 @@ def _settings(tree: dict[str, Any], outputs: MineOutputs, runner: Runner) -> Job
     reads = _inputs(tree)
     require_reachable(runner, [*outputs.files(SIDES), *reads])
     outputs.check(reads, SIDES)
+    refuse_mistakes(JobSettings, OPTIONS, tree, "mine")
     say_notes(columns_read(tree))  # before a language that cannot be told, of which it may be the reason
     say_notes([*fill_in_languages(tree), *fill_in_choices(tree)])
     settings = validated(JobSettings, OPTIONS, tree, "mine")
@@ -181,12 +182,6 @@ def _inputs(tree: dict[str, Any]) -> list[str]:
     inputs = [parts.get(side, {}).get("inputs") for side in SIDES]
     named = [url for side in inputs if isinstance(side, list) for url in side]
     return [url for url in (*named, parts.get("threshold", {}).get("gold"), tree.get("seed")) if isinstance(url, str)]
-
-
-def work_beside(out: str) -> str:
-    """`pairs.tsv.gz` has its work in `pairs.work`, and so has every other output of that name."""
-    folder, slash, name = out.rpartition("/")
-    return f"{folder}{slash}{PurePosixPath(name.replace('*', 'N')).name.split('.')[0] or 'mine'}.work"
 
 
 def _take_threshold(chosen: GivenOptions, review: str | None) -> None:

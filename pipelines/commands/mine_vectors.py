@@ -66,8 +66,8 @@ def command(
     from mining.errors import InputError
     from mining.lazy import without
     from pipelines.commands.console_output import console_report
-    from pipelines.commands.mine import work_beside
     from pipelines.commands.partitioned_options import require_use
+    from pipelines.commands.places import work_beside
 
     chosen |= {"work": work or work_beside(out)} | chosen_filters(filters)
     settings = validated(VectorJobSettings, OPTIONS, chosen.tree(), "mine-vectors")
@@ -105,7 +105,7 @@ def _check_outputs(
     read = [filters, settings.threshold.gold, settings.seed]
     for side in (settings.source, settings.target):
         read += [side.text, side.vectors, side.seed_vectors]
-    check_places(outputs, [url for url in read if url])
+    check_places(outputs, [url for url in read if url], shards=True)
     require_folder(settings.work)
 
 

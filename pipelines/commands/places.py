@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mining.errors import InputError
 from mining.files import local_path, require_writable, resolve
 
 
-def check_places(outputs: Sequence[str], inputs: Iterable[str]) -> None:
+def check_places(outputs: Sequence[str], inputs: Iterable[str], *, shards: bool = False) -> None:
     """Find out before anything is read that something would be overwritten or cannot be written.
 
-    Names are compared after symbolic links; a `*` in an output stands for the number of a shard.
+    Names are compared after symbolic links; a `*` in an output stands for the number of a shard, of a command that
+    writes `shards`.
     """
     read = {identity(url): url for url in inputs}
     written: set[str] = set()
     for url in outputs:
+        if not shards and "*" in url.rpartition("/")[2]:
+            raise InputError(f"{url}: one file is written, so that its name may have no *")
         mine = identity(url)
         if mine in written:
             raise InputError(f"{url}: two outputs have the same name")
@@ -39,6 +42,12 @@ def identity(url: str) -> str:
         return str(Path(local).resolve())
     filesystem, path = resolve(url)
     return str(filesystem.unstrip_protocol(path))
+
+
+def work_beside(out: str) -> str:
+    """`pairs.tsv.gz` has its work in `pairs.work`, and so has every other output of that name."""
+    folder, slash, name = out.rpartition("/")
+    return f"{folder}{slash}{PurePosixPath(name.replace('*', 'N')).name.split('.')[0] or 'mine'}.work"
 
 
 def require_folder(url: str) -> None:

@@ -15,7 +15,7 @@ from mining.alignment_lattice import judge, remaining, search, trace
 from mining.alignment_marks import find_marks
 from mining.alignment_scores import AlignmentTask
 from mining.alignment_words import WordProjection, word_vectors
-from mining.document_pairs import pair_confidence
+from mining.document_judgement import judge_pair
 from mining.errors import InputError
 from mining.scoring.maxsim import WordVectors
 from mining.scoring.words import split_words
@@ -92,7 +92,7 @@ def test_documents_of_one_sentence_are_judged_by_their_likeness(cosine: float, l
     vectors[0, 0], vectors[1, :2] = 1, (cosine, (1 - cosine**2) ** 0.5)
     length = np.full(1, 40.0)
     found = align_sentences(*(Document(row[None], length) for row in vectors))
-    assert (pair_confidence(found, length, length, order=1.0) > 0.5) is likely
+    assert (judge_pair(found, length, length, order=1.0).confidence > 0.5) is likely
 
 
 def test_vectors_that_are_no_numbers_are_refused() -> None:
@@ -230,7 +230,7 @@ def test_confidence_is_low_between_strangers() -> None:
     counterparts, strangers = align_sentences(source, target), align_sentences(source, stranger)
     assert counterparts.confidence.mean() > 0.9
     assert strangers.confidence.mean() < 0.5
-    assert pair_confidence(strangers, source.lengths, stranger.lengths, order=1.0) < 0.05
+    assert judge_pair(strangers, source.lengths, stranger.lengths, order=1.0).confidence < 0.05
 
 
 def test_band_holds_the_path_and_grows_linearly() -> None:

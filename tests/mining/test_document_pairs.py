@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 from mining import document_pairs
-from mining.alignment import Document, align_sentences
-from mining.document_order import order_agreement
 from mining.document_pairs import (
+    TRIED,
     Collection,
-    assign,
+    Trials,
     bimax,
-    match_documents,
-    pair_confidence,
+    find_trials,
+    take_best,
+    trials,
     voted_candidates,
     with_same_keys,
 )
 from mining.knn import knn_graph
 from mining.retrieval import Retrieval, retrieve
 from mining.vectors import from_array
-from tests.mining.test_alignment import make_pair
 
 DIM = 32
 
@@ -39,13 +38,17 @@ def collections(sizes: list[int], extra: int = 0, seed: int = 0, noise: float = 
     return sides[0], sides[1]
 
 
+def best_pairs(found: Trials) -> list[tuple[int, int]]:
+    """One to one, in order."""
+    kept = take_best(found.source, found.target)
+    return list(zip(found.source[kept].tolist(), found.target[kept].tolist(), strict=True))
+
+
 def test_counterparts_are_found_among_strangers() -> None:
-    source, target = collections([10, 14, 9, 20, 11, 8], extra=6)
-    found = match_documents(source, target)
-    best = list(zip(found.source[:6].tolist(), found.target[:6].tolist(), strict=True))
-    assert sorted(best) == [(k, k) for k in range(6)]
-    assert found.score[:6].min() > found.score[6:].max()
-    assert len(set(found.source.tolist())) == len(found.source)
+    found = find_trials(*collections([10, 14, 9, 20, 11, 8], extra=6))
+    assert sorted(best_pairs(found)[:6]) == [(k, k) for k in range(6)]
+    assert max(np.bincount(side).max() for side in (found.source, found.target)) <= TRIED
+    assert all(nearest[:6].tolist() == list(range(6)) for nearest in found.nearest)
 
 
 def test_a_document_cut_to_half_is_found() -> None:
@@ -53,64 +56,51 @@ def test_a_document_cut_to_half_is_found() -> None:
     half = np.concatenate([np.arange(8), np.arange(16, len(target.vectors))])
     starts = np.concatenate([[0], target.starts[1:] - 8])
     cut = Collection(target.vectors[half], target.lengths[half], starts)
-    found = match_documents(source, cut)
-    assert (0, 0) in zip(found.source[:8].tolist(), found.target[:8].tolist(), strict=True)
+    assert (0, 0) in best_pairs(find_trials(source, cut))[:8]
 
 
-def test_a_document_repeated_many_times_is_paired_once() -> None:
+def test_a_document_repeated_many_times_is_tried_a_few_times() -> None:
     source, target = collections([10, 12, 9])
     copies = np.tile(target.vectors[:10], (100, 1))
     vectors = np.concatenate([copies, target.vectors[10:]])
     starts = np.concatenate([np.arange(0, 1001, 10), [1012, 1021]])
     many = Collection(vectors, np.full(len(vectors), 50.0), starts)
-    found = match_documents(source, many)
-    partners = dict(zip(found.source.tolist(), found.target.tolist(), strict=True))
+    found = find_trials(source, many)
+    partners = dict(best_pairs(found))
     assert partners[0] < 100
     assert partners[1] == 100
     assert partners[2] == 101
+    assert (found.source == 0).sum() == TRIED
+
+
+def test_a_whole_document_comes_before_its_parts() -> None:
+    """As 60 lines against the same in one document, and once more as 60 documents."""
+    source, target = collections([60], noise=0.3)
+    vectors = np.concatenate([target.vectors, target.vectors])
+    parts = Collection(vectors, np.full(120, 50.0), np.concatenate([[0], np.arange(60, 121)]))
+    assert best_pairs(find_trials(source, parts)) == [(0, 0)]
 
 
 def test_names_that_differ_by_the_language_decide_between_equals() -> None:
     source, target = collections([10, 10])
     twins = Collection(np.tile(target.vectors[:10], (2, 1)), np.full(20, 50.0), np.array([0, 10, 20]))
-    found = match_documents(source, twins, (["a/*", "b/*"], ["x/*", "a/*"]))
-    assert dict(zip(found.source.tolist(), found.target.tolist(), strict=True))[0] == 1
+    found = find_trials(source, twins, (["a/*", "b/*"], ["x/*", "a/*"]))
+    assert best_pairs(found)[0] == (0, 1)
+    assert found.score[0] == pytest.approx(1.1 * found.score[1])
 
 
 def test_no_documents_and_empty_documents() -> None:
     source, _ = collections([5, 6])
     nothing = Collection(np.empty((0, DIM)), np.empty(0), np.array([0, 0]))
-    found = match_documents(source, nothing)
+    found = find_trials(source, nothing)
     assert not len(found.source)
-    assert found.best_of_source.tolist() == [-1, -1]
+    assert found.nearest[0].tolist() == [-1, -1]
 
 
-def test_confidence_tells_translations_from_strangers_and_keeps_to_the_shorter() -> None:
-    source, target, _ = make_pair([(1, 1)] * 40)
-    stranger = make_pair([(1, 1)] * 40, seed=5)[1]
-    half = type(target)(target.vectors[:20], target.lengths[:20])
-    scores = [
-        pair_confidence(
-            align_sentences(source, other),
-            source.lengths,
-            other.lengths,
-            order_agreement(source.vectors, other.vectors),
-        )
-        for other in (target, half, stranger)
-    ]
-    assert scores[0] > 0.95
-    assert scores[1] > 0.9
-    assert scores[2] < 0.1
-
-
-@pytest.mark.parametrize("sentences", [4, 5, 7, 10, 20])
-def test_documents_in_another_order_are_no_translations(sentences: int) -> None:
-    """Some of their beads join four sentences, which are all there."""
-    for seed in range(6):
-        source, target, _ = make_pair([(1, 1)] * sentences, seed=seed)
-        other = Document(target.vectors[::-1], target.lengths[::-1])
-        order = order_agreement(source.vectors, other.vectors)
-        assert pair_confidence(align_sentences(source, other), source.lengths, other.lengths, order) < 0.1
+def test_nothing_is_in_more_pairs_than_allowed() -> None:
+    rows, columns = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 0])
+    assert take_best(rows, columns).tolist() == [0, 4]
+    assert take_best(rows, columns, 2).tolist() == [0, 1, 3, 4]
 
 
 def test_bimax_of_long_documents_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,5 +129,5 @@ def test_votes_and_mean_vectors_pair_the_same_documents() -> None:
     voted = voted_candidates(owners[0][edges.source], owners[1][edges.target], edges.scores)
     pairs = with_same_keys(voted, None)
     cosines = np.array([bimax(source.part(a), target.part(b)) for a, b in zip(*pairs[:2], strict=True)])
-    found = assign(pairs, cosines, source.documents, target.documents)
-    assert {(k, k) for k in range(6)} <= set(zip(found.source.tolist(), found.target.tolist(), strict=True))
+    found = trials(pairs, cosines, source.documents, target.documents)
+    assert {(k, k) for k in range(6)} <= set(best_pairs(found))

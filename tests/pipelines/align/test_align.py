@@ -135,14 +135,13 @@ def test_a_line_without_a_tab_is_dropped_and_counted(tmp_path: Path) -> None:
     assert corpus.dropped == {"no_column": 1}
 
 
-def test_sentences_of_a_document_that_comes_back_are_counted(tmp_path: Path) -> None:
+def test_a_document_whose_lines_are_apart_is_one_in_order(tmp_path: Path) -> None:
     file = tmp_path / "a.tsv"
     file.write_text("".join(f"{name}\tThis is line {number}.\n" for number, name in enumerate("aabbaab")))
     corpus = read_corpus([str(file)], ReadSettings(lang="en"), "assume")
-    assert [len(document.texts) for document in corpus.documents] == [2, 2]
-    assert corpus.dropped["repeated_document"] == 3
-    (note,) = corpus.notes
-    assert note.startswith("3 lines are left out") and f"the first are at {file}, line 5 (document a)" in note
+    assert [(each.name, each.lines) for each in corpus.documents] == [("a", [1, 2, 5, 6]), ("b", [3, 4, 7])]
+    assert corpus.documents[1].texts == [f"This is line {number}." for number in (2, 3, 6)]
+    assert not corpus.dropped and not corpus.refused
 
 
 def test_documents_of_one_name_in_two_files_are_two(encoder: Path, tmp_path: Path) -> None:
@@ -311,6 +310,8 @@ def test_paragraphs_are_where_lines_were_blank(encoder: Path, tmp_path: Path) ->
         (["-o", "en/a.tsv"], "en/a.tsv: this output would overwrite the input"),
         (["-o", "p.tsv", "--beads", "de/b.txt"], "de/b.txt: this output would overwrite the input"),
         (["-o", "p.tsv", "--documents", "./p.tsv"], "two outputs have the same name"),
+        (["-o", "x-*.tsv"], "x-*.tsv: one file is written, so that its name may have no *"),
+        (["-o", "p.tsv", "--unmatched", "x-*.tsv"], "x-*.tsv: one file is written"),
     ],
 )
 def test_no_output_takes_the_place_of_a_document(
@@ -323,3 +324,21 @@ def test_no_output_takes_the_place_of_a_document(
     given = ["align", "en", "de", "--src-lang", "en", "--tgt-lang", "de", "--encoder", "none"]
     assert told in str(CliRunner().invoke(app, [*given, *more]).exception)
     assert (tmp_path / "en" / "a.tsv").read_text() == "a\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "told"),
+    [
+        ("align", "candidats=3", "unknown key candidats; did you mean candidates?"),
+        ("align", "beads=99", "--most: Input should be less than 16"),
+        ("mine", "tresholds=3", "unknown key tresholds; did you mean threshold?"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_any_text_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, given: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("en.txt", "de.txt"):
+        Path(name).write_text("0.9\n")  # of which no language can be told
+    result = CliRunner().invoke(app, [command, "en.txt", "de.txt", "-o", "p.tsv", "--set", given])
+    assert isinstance(result.exception, InputError) and told in str(result.exception)

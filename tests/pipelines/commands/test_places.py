@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from mining.errors import InputError
 from pipelines.cli import app
-from pipelines.commands.places import check_places, require_folder
+from pipelines.commands.places import check_places, require_folder, work_beside
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,25 @@ def test_clashes_are_refused(
     (tmp_path / "d.tsv").write_text("kept")
     (tmp_path / "link.tsv").symlink_to("d.tsv")
     with pytest.raises(InputError, match=message):
-        check_places([url.replace("{here}", str(tmp_path)) for url in outputs], inputs)
+        check_places([url.replace("{here}", str(tmp_path)) for url in outputs], inputs, shards=True)
     assert (tmp_path / "d.tsv").read_text() == "kept"
 
 
 def test_other_names_are_fine_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    check_places(["p.tsv", "p-*.tsv", "new/q.tsv"], ["d.tsv"])
+    check_places(["p.tsv", "p-*.tsv", "new/q.tsv"], ["d.tsv"], shards=True)
+    check_places(["a*b/p.tsv"], ["d.tsv"])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_of_many_files_is_refused_where_one_is_written() -> None:
+    with pytest.raises(InputError, match=r"new/x-\*\.tsv: one file is written"):
+        check_places(["new/x-*.tsv"], [])
+
+
+@pytest.mark.parametrize(("out", "work"), [("a/p.tsv.gz", "a/p.work"), ("x-*.tsv", "x-N.work"), (".tsv", "mine.work")])
+def test_work_is_beside_the_output(out: str, work: str) -> None:
+    assert work_beside(out) == work
 
 
 @pytest.mark.parametrize("name", ["a file", "a file/inside", "a file/deep/inside"])
