@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from encoder.normalize import single_spaced
 from mining.files import atomic_text
 from mining.margin import Margin, margin_scores
 from mining.neighbours import Neighbours, read_neighbours
@@ -75,7 +76,7 @@ def write_triple_texts(path: Path, triples: Iterable[tuple[str, str, str]], lang
     count = 0
     with atomic_text(str(path)) as stream:
         stream.write(f"label\tsentence1_{languages[0]}\tsentence2_{languages[1]}\n")
-        for about, right, wrong in triples:
+        for about, right, wrong in map(single_spaced, triples):  # a tab inside of a text would be a column more
             stream.write(f"entailment\t{about}\t{right}\ncontradiction\t{about}\t{wrong}\n")
             count += 1
     return count

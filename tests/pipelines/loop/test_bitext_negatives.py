@@ -14,6 +14,7 @@ from mining.scoring.tasks import Bitext
 from pipelines.cli import app
 from pipelines.evaluation.benchmark import graph_of
 from pipelines.loop.bitext_negatives import edit_triples, neighbour_triples
+from pipelines.loop.graph_negatives import write_triple_texts
 
 ENGLISH = ["She met 12 friends.", "She met 13 friends.", "The river is deep.", "You may go now.", "Hm."]
 GERMAN = ["d0", "d1", "d2", "d3", "d4"]
@@ -48,6 +49,13 @@ def test_edits_are_of_the_target_and_never_another_target() -> None:
         assert positive == ENGLISH[GERMAN.index(anchor)]
         assert negative not in ENGLISH
     assert found == list(edit_triples(BITEXT, seed=0)) != list(edit_triples(BITEXT, seed=5))
+
+
+def test_white_space_inside_of_a_text_makes_no_column(tmp_path: Path) -> None:
+    path = tmp_path / "triples.tsv"
+    assert write_triple_texts(path, [("d\t0", "one\ntwo", "one  three")], ("de", "en")) == 1
+    _, *rows = path.read_text().splitlines()
+    assert rows == ["entailment\td 0\tone two", "contradiction\td 0\tone three"]
 
 
 def test_the_command_writes_what_the_trainer_reads(tmp_path: Path) -> None:
