@@ -39,11 +39,11 @@ def judge_pair(alignment: Alignment, source: np.ndarray, target: np.ndarray, ord
     sure = alignment.confidence[two]
     similar = np.clip(1 - alignment.distance[two], 0, 1) * sure
     shares = [_shares(alignment.beads[two][:, 2 * side : 2 * side + 2], (source, target)[side]) for side in range(2)]
-    alike, covered = order * float(shares[shorter] @ similar), float(shares[1 - shorter] @ sure)
+    likeness, covered = order * float(shares[shorter] @ similar), float(shares[1 - shorter] @ sure)
     sentences = min(len(source), len(target))
     half_way = _HALF_WAY + _HALF_WAY_MORE * _shortness(sentences)
-    excess = alike * more_than_a_part(covered, sentences) - half_way
-    return DocumentJudgement(float(1 / (1 + np.exp(-_STEEPNESS * excess))), alike * covered**_WHOLE)
+    excess = likeness * more_than_a_part(covered, sentences) - half_way
+    return DocumentJudgement(float(1 / (1 + np.exp(-_STEEPNESS * excess))), likeness * covered**_WHOLE)
 
 
 def more_than_a_part(share: float, sentences: int) -> float:
