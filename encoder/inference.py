@@ -238,7 +238,7 @@ class Encoder:
         before = torch.get_num_threads()
         workers = max(1, min(self.threads, len(spans)))
         try:
-            with fast_products(self.device):
+            with fast_products():
                 yield from _pool(workers).map(run, spans)
         finally:
             torch.set_num_threads(before)

@@ -1,8 +1,8 @@
 """Which library multiplies float32 matrices on a CPU: MKL is slow on processors that are not Intel's.
 
 On a Zen 5 oneDNN makes 250 billion operations a second on a core where MKL makes 100, both in full float32. Torch hands
-float32 products to oneDNN only where it is told that bfloat16 would do ("medium"), which oneDNN takes up on nothing but
-AMX, and that only Intel has.
+float32 products to oneDNN only where it is told that bfloat16 would do, which oneDNN takes up on nothing but AMX, and
+that only Intel has.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
 _CPU_INFO = Path("/proc/cpuinfo")
-_ONEDNN, _MKL = "medium", "highest"  # as torch calls them
+_library: Any = torch.backends.mkldnn  # oneDNN by its former name
+_ONEDNN = "bf16"  # what torch wants to hear
 _lock = threading.Lock()
 _inside = 0  # how many threads are in `fast_products`; torch has one setting for all of them
+_chosen = "none"  # what it was before the first of them
 
 
 @contextmanager
-def fast_products(device: torch.device) -> Iterator[None]:
-    """Have torch multiply float32 by oneDNN meanwhile, where that is faster and as exact; never for a GPU, to which the
-    same setting would mean fewer bits."""
-    if device.type != "cpu" or not onednn_is_faster():
+def fast_products() -> Iterator[None]:
+    """Have torch multiply float32 by oneDNN on the CPU meanwhile, where that is faster and as exact."""
+    if not onednn_is_faster():
         yield
         return
     _enter()
@@ -36,19 +38,20 @@ def fast_products(device: torch.device) -> Iterator[None]:
 
 
 def _enter() -> None:
-    global _inside
+    global _inside, _chosen
     with _lock:
-        if _inside or torch.get_float32_matmul_precision() == _MKL:  # else somebody has chosen already
-            torch.set_float32_matmul_precision(_ONEDNN)
-            _inside += 1
+        if not _inside:
+            _chosen = _library.matmul.fp32_precision
+            _library.matmul.fp32_precision = _ONEDNN
+        _inside += 1
 
 
 def _leave() -> None:
     global _inside
     with _lock:
-        if _inside:
-            _inside -= 1
-            torch.set_float32_matmul_precision(_ONEDNN if _inside else _MKL)
+        _inside -= 1
+        if not _inside:
+            _library.matmul.fp32_precision = _chosen
 
 
 @cache

@@ -168,7 +168,7 @@ def _run(
     watch = observer(out)
     if saved is not None and changed:
         watch.noted(_goes_on(saved["position"][0], changed))
-    with freed_memory_kept(), fast_products(device):
+    with freed_memory_kept(), fast_products():
         result = Trainer(job, watch).run()
     if distributed.rank() == 0:
         write_training_card(out / BEST, settings, data.store)

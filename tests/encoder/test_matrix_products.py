@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,62 +11,55 @@ import torch
 from encoder import matrix_products
 from encoder.matrix_products import fast_products, onednn_is_faster
 
-CPU = torch.device("cpu")
+SETTING: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
-def _setting_restored():
-    before = torch.get_float32_matmul_precision()
+def _setting_restored() -> Iterator[None]:
+    before = SETTING.fp32_precision
     yield
-    torch.set_float32_matmul_precision(before)
+    SETTING.fp32_precision = before
 
 
 @pytest.fixture
-def faster(monkeypatch):
+def faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_products, "onednn_is_faster", lambda: True)
 
 
-def test_products_are_float32_to_the_last_bits():
+def test_products_are_float32_to_the_last_bits() -> None:
     left, right = torch.randn(256, 512, generator=torch.Generator().manual_seed(0)).chunk(2)
     exact = left.double() @ right.double().T
-    with fast_products(CPU):
+    with fast_products():
         found = left @ right.T
     assert (found - exact).abs().max() < 1e-4  # bfloat16 is off by 0.3
 
 
 @pytest.mark.usefixtures("faster")
-def test_the_setting_is_that_of_before_when_the_last_thread_is_done():
+def test_the_setting_is_that_of_before_when_the_last_thread_is_done() -> None:
+    SETTING.fp32_precision = "ieee"
     inside, leave = threading.Event(), threading.Event()
 
-    def work():
-        with fast_products(CPU):
+    def work() -> None:
+        with fast_products():
             inside.set()
             leave.wait()
 
     thread = threading.Thread(target=work)
     thread.start()
     inside.wait()
-    with fast_products(CPU):
+    with fast_products():
         pass
-    assert torch.get_float32_matmul_precision() == "medium"
+    assert SETTING.fp32_precision == "bf16"
     leave.set()
     thread.join()
-    assert torch.get_float32_matmul_precision() == "highest"
+    assert SETTING.fp32_precision == "ieee"
 
 
 @pytest.mark.usefixtures("faster")
-@pytest.mark.parametrize("chosen", ["high", "medium"])
-def test_what_somebody_has_chosen_stays(chosen):
-    torch.set_float32_matmul_precision(chosen)
-    with fast_products(CPU):
-        assert torch.get_float32_matmul_precision() == chosen
-    assert torch.get_float32_matmul_precision() == chosen
-
-
-@pytest.mark.usefixtures("faster")
-def test_a_gpu_keeps_its_bits():
-    with fast_products(torch.device("cuda")):
-        assert torch.get_float32_matmul_precision() == "highest"
+def test_a_gpu_keeps_its_bits() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    with fast_products():
+        assert torch.backends.cuda.matmul.fp32_precision == before
 
 
 @pytest.mark.parametrize(
@@ -76,7 +71,9 @@ def test_a_gpu_keeps_its_bits():
         (None, False),
     ],
 )
-def test_only_amd_processors_without_amx_change_library(monkeypatch, tmp_path: Path, text, expected):
+def test_only_amd_processors_without_amx_change_library(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, expected: bool
+) -> None:
     if text is not None:
         (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(matrix_products, "_CPU_INFO", tmp_path / "cpuinfo")
