@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file, save_model
 from torch import Tensor, device, nn
 
-from encoder.models import ModelSettings, Pretrained, PretrainedSettings, SentenceModel, bag_of, build_model
+from encoder.models import BagSettings, ModelSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
 from encoder.models.pretrained import TokenizerText
 from encoder.settings import validate_settings
 from encoder.subword import Subword
@@ -206,7 +206,7 @@ def _rebuild(
         model = Pretrained.empty(settings.model, path / PRETRAINED)
         return model, model.text
     subword = Subword.load(path / SUBWORD)
-    with device("meta" if bag_of(settings.model) is not None else "cpu"):  # no random start that is thrown away
+    with device("meta" if isinstance(settings.model, BagSettings) else "cpu"):  # no random start that is thrown away
         built = cast(SentenceModel, build_model(settings.model, subword.vocabulary))
     return built, TextEncoder(settings.text or TextSettings(), subword)
 

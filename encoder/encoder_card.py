@@ -14,8 +14,6 @@ _TAGS = ("sentence-similarity", "feature-extraction", "bitext-mining", TAG)
 _LIMITS = {
     "bag": "A bag of words knows no word order beyond neighbours: negation, numbers and who did what to whom hardly "
     "change a vector.",
-    "contextual": "One narrow layer of attention beside a bag of words: order counts, but negation, numbers and who "
-    "did what to whom change a vector little.",
     "transformer": "Sentences longer than its positions are cut.",
     "pretrained": "The limits of the model that it was made from hold here, too; see its own card.",
 }

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, load_model
 from torch import Tensor, nn
 
-from encoder.models import Bag, ContextualBag
+from encoder.models import Bag
 from encoder.product_code import ProductCode
 
 _LAYERS = ".layers"
@@ -33,7 +33,7 @@ def coded_tensors(name: str, layers: np.ndarray, coded: Mapping[int, ProductCode
 
 def load_weights(model: nn.Module, path: Path) -> None:
     """Fill `model`; a bag may be on the meta device and takes the tensors over, decoded where they are coded."""
-    if not isinstance(model, Bag | ContextualBag):
+    if not isinstance(model, Bag):
         load_model(model, str(path))
         return
     tensors = load_file(path)

@@ -8,40 +8,27 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from encoder.models.bag import Bag, BagSettings
-from encoder.models.contextual import ContextualBag, ContextualSettings
 from encoder.models.pretrained import Pretrained, PretrainedSettings
 from encoder.models.transformer import Transformer, TransformerSettings
 
-ModelSettings = Annotated[
-    TransformerSettings | BagSettings | ContextualSettings | PretrainedSettings, Field(discriminator="kind")
-]
-SentenceModel = Transformer | Bag | ContextualBag | Pretrained
+ModelSettings = Annotated[TransformerSettings | BagSettings | PretrainedSettings, Field(discriminator="kind")]
+SentenceModel = Transformer | Bag | Pretrained
 
 __all__ = [
     "Bag",
     "BagSettings",
-    "ContextualBag",
-    "ContextualSettings",
     "ModelSettings",
     "Pretrained",
     "PretrainedSettings",
     "SentenceModel",
     "Transformer",
     "TransformerSettings",
-    "bag_of",
     "build_model",
 ]
 
 
-def bag_of(settings: object) -> BagSettings | None:
-    """The settings of the bag that a model is, or has beside its context."""
-    if isinstance(settings, ContextualSettings):
-        return settings.bag
-    return settings if isinstance(settings, BagSettings) else None
-
-
 def build_model(
-    settings: TransformerSettings | BagSettings | ContextualSettings | PretrainedSettings,
+    settings: TransformerSettings | BagSettings | PretrainedSettings,
     vocabulary: int,
     word_starts: Tensor | None = None,
     spellings: Tensor | None = None,
@@ -56,7 +43,5 @@ def build_model(
             return Transformer(settings, vocabulary)
         case BagSettings():
             return Bag(settings, vocabulary, word_starts, spellings)
-        case ContextualSettings():
-            return ContextualBag(settings, vocabulary, word_starts, spellings)
         case PretrainedSettings():
             return Pretrained.load(settings)

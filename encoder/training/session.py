@@ -27,7 +27,7 @@ from encoder.data.store import Store
 from encoder.data.vocabulary import load_tokenizer, prepare_subword
 from encoder.inference import Encoder
 from encoder.matrix_products import fast_products
-from encoder.models import Pretrained, PretrainedSettings, SentenceModel, bag_of, build_model
+from encoder.models import BagSettings, Pretrained, PretrainedSettings, SentenceModel, build_model
 from encoder.models.pretrained import TokenizerText
 from encoder.objectives import EncoderFacts, Weighted, build_objectives
 from encoder.objectives.distillation import Distillation
@@ -89,8 +89,7 @@ def prepare_data(
     recipe = TokenizerRecipe(make, tokenizer_fingerprint(name, settings.text), workers=os.cpu_count() or 1)
     store = prepare(settings.data, recipe, cache, exclude=exclude, strict=strict, report=report)
     subword = Subword.load(path)
-    bag = bag_of(settings.model)
-    spells = bag is not None and bag.ngrams > 0
+    spells = isinstance(settings.model, BagSettings) and settings.model.ngrams > 0
     spellings = torch.from_numpy(spell(subword.pieces())) if spells else None
     return Prepared(store, path, subword.vocabulary, make, torch.from_numpy(subword.word_starts()), spellings)
 

@@ -10,15 +10,7 @@ from torch import nn
 
 from encoder import default
 from encoder.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, local_copy
-from encoder.models import (
-    Bag,
-    BagSettings,
-    ContextualBag,
-    ContextualSettings,
-    PretrainedSettings,
-    Transformer,
-    TransformerSettings,
-)
+from encoder.models import Bag, BagSettings, PretrainedSettings, Transformer, TransformerSettings
 from encoder.models.smaller_bag import is_smaller, smaller_state
 from encoder.settings import validate_settings
 from encoder.training.row_use import row_use, training_sentences
@@ -62,7 +54,7 @@ def with_settings_of(start: Checkpoint, settings: TrainSettings) -> TrainSetting
         return settings
     taken: dict[str, BaseModel] = {}
     if not ("model" in settings.model_fields_set and _grows(settings.model, theirs.model)):
-        taken["model"] = _smaller(settings.model, theirs.model) or _with_bag(settings, theirs.model) or theirs.model
+        taken["model"] = _smaller(settings.model, theirs.model) or theirs.model
     if theirs.text is not None:
         taken["text"] = theirs.text
     different = [
@@ -104,24 +96,12 @@ def _smaller(ours: BaseModel, theirs: BaseModel) -> BagSettings | None:
     return made if is_smaller(made, theirs) else None
 
 
-def _with_bag(settings: TrainSettings, theirs: BaseModel) -> ContextualSettings | None:
-    """The settings of a context around the bag that training begins with."""
-    ours = settings.model
-    if not isinstance(ours, ContextualSettings) or not isinstance(theirs, BagSettings):
-        return None
-    assert settings.start is not None
-    tree = {**ours.model_dump(exclude={"bag"}), "bag": theirs.model_dump()}
-    return validate_settings(ContextualSettings, tree, f"start.encoder {settings.start.encoder}")
-
-
 def begin_with(model: nn.Module, trained: nn.Module, start: StartSettings) -> None:
     """Put the weights of the encoder into the new model."""
     if isinstance(model, Transformer) and isinstance(trained, Bag):
         model.grow_from(trained, start.scale)
     elif start.scale != 1:
         raise InputError("start.scale is for a transformer that grows from a bag; leave it out")
-    elif isinstance(model, ContextualBag) and isinstance(trained, Bag):
-        model.bag.load_state_dict(trained.state_dict())
     elif isinstance(model, Bag) and isinstance(trained, Bag) and model.settings != trained.settings:
         use = row_use(trained, training_sentences(start_folder(start)))
         model.load_state_dict(smaller_state(trained, model.settings, use))

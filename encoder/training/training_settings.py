@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from encoder.data.corpora import DataSettings
 from encoder.data.examples import NO_PAIRS, NO_TRIPLES
 from encoder.data.sampling import BatchSettings
-from encoder.models import BagSettings, ModelSettings, bag_of
+from encoder.models import BagSettings, ModelSettings
 from encoder.objectives import ObjectiveSettings
 from encoder.objectives.ems import EmsSettings
 from encoder.objectives.mixture import shapes
@@ -160,7 +160,6 @@ class TrainSettings(Settings):
 
     @model_validator(mode="after")
     def _optimizer_takes_the_gradients(self) -> TrainSettings:
-        bag = bag_of(self.model)
-        if bag is not None and bag.sparse and self.optimizer.kind != "lazy_adam":
+        if isinstance(self.model, BagSettings) and self.model.sparse and self.optimizer.kind != "lazy_adam":
             raise ValueError("model.sparse gives sparse gradients, which only optimizer.kind: lazy_adam takes")
         return self

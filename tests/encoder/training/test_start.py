@@ -15,7 +15,7 @@ from encoder.training.session import train
 from encoder.training.start import start_folder
 from encoder.training.state import STATE_FILE, read_facts
 from encoder.training.trainer import Trained
-from encoder.training.training_settings import OptimizerSettings, StartSettings, TrainSettings
+from encoder.training.training_settings import StartSettings, TrainSettings
 from mining.errors import InputError
 from tests.encoder.fixtures import write_tiny_xlm_roberta
 from tests.encoder.training.conftest import make_settings
@@ -49,29 +49,6 @@ def test_settings_that_are_left_out_are_those_of_the_encoder(
     assert all(saved[name] == configurations[0][name] for name in ("model", "text"))
     longer = begun_with(first.folder, corpus, **given, limits={"steps": 2})
     assert train(longer, tmp_path / "second", unobserved).result.position.step == 2
-
-
-def test_a_contextual_encoder_begins_as_its_bag(corpus: Path, tmp_path: Path) -> None:
-    with_words = BAG | {"words": 32}
-    first = train(make_settings(corpus, model=with_words, limits={"steps": 1}), tmp_path / "first", unobserved)
-    wanted = begun_with(first.folder, corpus, model={"kind": "contextual", "width": 8, "hidden": 8})
-    still = wanted.model_copy(update={"optimizer": OptimizerSettings(lr=1e-12)})
-    second = train(still, tmp_path / "second", unobserved)
-    made = yaml.safe_load((second.folder / "config.yaml").read_text())["model"]
-    assert (made["kind"], made["width"], made["bag"]["words"]) == ("contextual", 8, 32)
-    texts = ["one two three", "four five", "two one"]
-    before, after = (Encoder.load(run.folder).encode(texts, lang="en") for run in (first, second))
-    np.testing.assert_allclose(after, before, atol=1e-6)
-    third = train(begun_with(second.folder, corpus), tmp_path / "third", unobserved)  # goes on from its own kind
-    assert not np.allclose(Encoder.load(third.folder).encode(texts, lang="en"), after, atol=1e-6)
-
-
-def test_a_contextual_encoder_does_not_begin_with_a_bag_that_knows_no_words(
-    corpus: Path, tmp_path: Path, first: Trained
-) -> None:
-    wanted = begun_with(first.folder, corpus, model={"kind": "contextual"})
-    with pytest.raises(InputError, match="does not know where words begin"):
-        train(wanted, tmp_path / "second", unobserved)
 
 
 def test_a_smaller_bag_begins_with_a_larger_one(corpus: Path, tmp_path: Path, first: Trained) -> None:
