@@ -37,7 +37,9 @@ class Align(Benchmark):
 
     benchmark: Literal["align"] = "align"
     beads: int = Field(BEADS, ge=2, description="A bead joins at most this many sentences, both sides together.")
-    only: tuple[str, ...] = Field((), description="Articles to look at, such as dev; test0, test1, .. are test.")
+    only: tuple[str, ...] = Field(
+        (), description="Articles to look at, such as dev; test stands for test0, test1 and so on."
+    )
     found: str | None = Field(
         None,
         description="Folder of another system's output: for gold x.defr its file x.defr; vectors are not asked for.",
@@ -92,21 +94,25 @@ class Align(Benchmark):
 
 def read_articles(data: DataFolder, only: tuple[str, ...] = ()) -> list[Article]:
     """Every `x.aabb` that has `x.aa` and `x.bb` beside it; with `only`, those of these groups."""
-    articles = []
+    articles, groups = [], set()
     for name in data.matching("*.*"):
         found = _GOLD.fullmatch(name)
         if found is None or not all(data.find(f"{found[1]}.{code}") for code in found.group(2, 3)):
             continue
         numbered = _ARTICLE.fullmatch(found[1])
         group = numbered[1] if numbered else found[1]
+        groups.add(group)
         if only and group not in only:
             continue
         source, target = (data.texts(f"{found[1]}.{code}", code) for code in found.group(2, 3))
         data.lines(name)  # for the hash
         gold = [link[:2] for link in read_links(str(data.root / name))]
         articles.append(Article(name, group, source, target, gold))
-    if not articles and only:
-        raise InputError(f"{data.root}: there is no article of {', '.join(only)}")
+    missing = [group for group in only if group not in groups]
+    if groups and missing:
+        raise InputError(
+            f"{data.root}: there is no article of {', '.join(missing)}; there are {', '.join(sorted(groups))}"
+        )
     if not articles:
         raise InputError(f"{data.root}: there are no three files like x.de, x.fr and x.defr")
     return articles

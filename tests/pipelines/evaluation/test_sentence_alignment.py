@@ -48,6 +48,8 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no three files"):
         Align(data=".").run(LiteralVectors(), DataFolder(tmp_path))
     articles(tmp_path)
+    with pytest.raises(InputError, match=r"there is no article of test0; there are test"):
+        Align(data=".", only=("test", "test0")).run(LiteralVectors(), DataFolder(tmp_path))
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     write(theirs, "test0.defr", "[0]:[99]")
