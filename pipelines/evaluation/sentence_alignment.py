@@ -37,9 +37,7 @@ class Align(Benchmark):
 
     benchmark: Literal["align"] = "align"
     beads: int = Field(BEADS, ge=2, description="A bead joins at most this many sentences, both sides together.")
-    only: tuple[str, ...] = Field(
-        (), description="Articles to look at, such as dev; test stands for test0 and so on."
-    )
+    only: tuple[str, ...] = Field((), description="Articles to look at, such as dev; test stands for test0 and so on.")
     found: str | None = Field(
         None,
         description="Folder of another system's output: for gold x.defr its file x.defr; vectors are not asked for.",
