@@ -37,6 +37,7 @@ class DocumentText(NamedTuple):
     alternates: dict[str, str] | None = None  # what a page says its name in other languages is
     ids: tuple[range, ...] = ()  # of its sentences, in a dataset
     file: str = ""  # that its name is known in; none for a page, whose URL is its name in any archive
+    paragraphs: list[int] | None = None  # of each sentence, where its line does not tell
 
 
 class _Names:
@@ -205,10 +206,14 @@ def _of_file(file: str, settings: ReadSettings, dropped: Counter[str]) -> Iterat
             if not named or name != current.name:
                 if named:
                     yield current
-                current = DocumentText(name, [], [], (batch.alternates or {}).get(name), file=owner)
+                paragraphs: list[int] | None = None if batch.paragraphs is None else []
+                alternates = (batch.alternates or {}).get(name)
+                current = DocumentText(name, [], [], alternates, file=owner, paragraphs=paragraphs)
             named = True
             current.texts.append(text)
             current.lines.append(line)
+            if batch.paragraphs is not None and current.paragraphs is not None:
+                current.paragraphs.append(int(batch.paragraphs[place]))
     yield current
 
 

@@ -87,7 +87,7 @@ def write_links_xml(url: str, pairs: list[DocumentPair]) -> None:
 
 
 def write_parallel(url: str, result: AlignResult) -> None:
-    """A document pair a line: both texts by paragraphs (a gap in the lines of a file), and the beads."""
+    """A document pair a line: both texts by paragraphs, and the beads."""
     with atomic_text(url) as stream:
         for pair in result.pairs:
             alignment = pair.alignment
@@ -102,6 +102,7 @@ def write_parallel(url: str, result: AlignResult) -> None:
 
 
 def _paragraphs(document: DocumentText) -> dict[str, object]:
-    lines = np.asarray(document.lines)
-    first = np.flatnonzero(np.diff(lines) > 1) + 1  # blank lines were between
+    """Where they begin: those of a page, or of a text those before which lines were blank."""
+    numbers, same = (document.lines, 1) if document.paragraphs is None else (document.paragraphs, 0)
+    first = np.flatnonzero(np.diff(numbers) > same) + 1
     return {"sentences": document.texts, "paragraphs": [0, *first.tolist()]}

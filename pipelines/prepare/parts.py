@@ -85,6 +85,7 @@ def clean(batch: RowBatch, language: LanguageTest | None) -> RowBatch:
         texts=[texts[i] for i in rows],
         lines=batch.lines[rows],
         refs=None if batch.refs is None else [batch.refs[i] for i in rows],
+        paragraphs=None if batch.paragraphs is None else batch.paragraphs[rows],
         dropped=batch.dropped + dropped,
     )
 

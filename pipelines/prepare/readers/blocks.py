@@ -72,6 +72,7 @@ class RowBatch(NamedTuple):
     dropped: Counter[str]
     end: int  # lines (rows, records) of the block consumed so far
     alternates: dict[str, dict[str, str]] | None = None  # of pages, by ref: the URL of each other language (hreflang)
+    paragraphs: np.ndarray | None = None  # (len(texts),) of pages, whose sentences share a line: which of the page's
 
     @property
     def rows_in(self) -> int:

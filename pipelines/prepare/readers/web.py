@@ -35,6 +35,7 @@ _HTML = {"text/html", "application/xhtml+xml"}
 # Where browsers stop, too; finding the main text takes time in proportion to the square of the depth.
 DEEPEST = 512
 _LINK = re.compile(r"<link\b[^>]*\bhreflang\b[^>]*>", re.IGNORECASE)
+_BLANK = re.compile(r"\n\s*\n")  # between paragraphs, as main text is extracted
 _ATTRIBUTE = re.compile(r"""\b(hreflang|href)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 # The parser compares every attribute of a tag with all before it.
@@ -84,23 +85,31 @@ def _batches(pages: Iterator[Page], settings: ReadSettings) -> Iterator[RowBatch
     texts: list[str] = []
     refs: list[str] = []
     lines: list[int] = []
+    paragraphs: list[int] = []
     dropped: Counter[str] = Counter()
     alternates: dict[str, dict[str, str]] = {}
     number = 0
+
+    def batch() -> RowBatch:
+        numbers = np.asarray(lines, np.int64), np.asarray(paragraphs, np.int64)
+        return RowBatch(texts, numbers[0], refs, +dropped, number, alternates, numbers[1])
+
     for number, page in enumerate(pages, 1):
-        sentences = split_sentences(page.text or "", settings.lang)
-        kept = [sentence for sentence in sentences if len(sentence) <= settings.max_chars]
+        split = [split_sentences(part, settings.lang) for part in _BLANK.split(page.text or "")]
+        sentences = [(place, sentence) for place, part in enumerate(split) for sentence in part]
+        kept = [(place, sentence) for place, sentence in sentences if len(sentence) <= settings.max_chars]
         dropped[TOO_LONG] += len(sentences) - len(kept)
         dropped[page.reason or EMPTY] += not sentences
-        texts += kept
+        texts += [sentence for _, sentence in kept]
+        paragraphs += [place for place, _ in kept]
         refs += [page.url] * len(kept)
         lines += [number] * len(kept)
         if page.alternates and kept:
             alternates[page.url] = page.alternates
         if len(texts) >= BATCH_SENTENCES:
-            yield RowBatch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
-            texts, refs, lines, dropped, alternates = [], [], [], Counter(), {}
-    yield RowBatch(texts, np.asarray(lines, np.int64), refs, +dropped, number, alternates)
+            yield batch()
+            texts, refs, lines, paragraphs, dropped, alternates = [], [], [], [], Counter(), {}
+    yield batch()
 
 
 def _wet_page(record: Any, url: str, body: bytes) -> Page:

@@ -304,6 +304,15 @@ def test_paragraphs_are_where_lines_were_blank(encoder: Path, tmp_path: Path) ->
     assert row["source"]["sentences"] == lines
 
 
+def test_paragraphs_of_a_page_are_its_own(encoder: Path, tmp_path: Path) -> None:
+    body = "".join(f"<p>This is paragraph number {k}. It has some more words in it.</p>" for k in range(8))
+    for name in ("a.html", "b.html"):
+        (tmp_path / name).write_text(f"<html><body><main>{body}</main></body></html>", encoding="utf-8")
+    run(encoder, tmp_path / "a.html", tmp_path / "b.html", "-o", tmp_path / "p.tsv", "--parallel", tmp_path / "p.jsonl")
+    row = json.loads((tmp_path / "p.jsonl").read_text(encoding="utf-8"))
+    assert row["source"]["paragraphs"] == row["target"]["paragraphs"] == list(range(0, 16, 2))
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
