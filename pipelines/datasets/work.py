@@ -182,7 +182,7 @@ def _refuse_other(url: str, old: Request, new: Request) -> None:
     if changes:
         raise InputError(
             f"{url} holds the work of another configuration ({'; '.join(changes[:5])}); "
-            "delete that folder or choose another one (all of the work folder, if the other stages are of it, too), or go "
+            "delete that folder or choose another one (the whole work folder, if other stages are of it, too), or go "
             "back to the old settings to continue it",
             code="T07",
         )
