@@ -110,8 +110,9 @@ def _list_index(node: list[Any], name: str, override: str) -> int:
 
 
 def _explain(model_class: type[BaseModel], error: ValidationError) -> str:
-    # An unknown key says more than the missing ones that it causes, and so does any other mistake.
-    order = {"extra_forbidden": 0, **dict.fromkeys(MENDABLE, 2)}
+    # An unknown key says more than the missing ones that it causes, and so does any other mistake, but that a list is
+    # too short without the element that has one.
+    order = {"extra_forbidden": 0, **dict.fromkeys((*MENDABLE, "too_short"), 2)}
     first = min(error.errors(), key=lambda item: order.get(item["type"], 1))
     location = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
