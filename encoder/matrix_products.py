@@ -62,4 +62,4 @@ def onednn_is_faster() -> bool:
     except OSError:
         return False
     amd = "AuthenticAMD" in processor and "amx" not in processor
-    return amd and torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_supported()
+    return amd and _library.is_available() and torch.cpu._is_avx512_bf16_supported()

@@ -61,14 +61,13 @@ class JudgedPairs(NamedTuple):
     source: Corpus
     target: Corpus
     trials: Trials
-    alignments: list[Alignment]
-    judgements: list[DocumentJudgement]
+    judged: list[tuple[Alignment, DocumentJudgement]]  # of each trial
 
     def result(self, least: float) -> AlignResult:
         """The best of the pairs that are likely enough, one to one, and why other documents are in none."""
         chosen = self._chosen(least)
         pairs = [
-            DocumentPair(self.source.documents[a], self.target.documents[b], score, self.alignments[k])
+            DocumentPair(self.source.documents[a], self.target.documents[b], score, self.judged[k][0])
             for k, a, b, score in self._rows(chosen)
         ]
         unmatched = [*self._unmatched(0, chosen, least), *self._unmatched(1, chosen, least)]
@@ -76,7 +75,7 @@ class JudgedPairs(NamedTuple):
 
     def _chosen(self, least: float) -> np.ndarray:
         """Places of the pairs that are made, best first."""
-        confidence, agreement = np.array(self.judgements).reshape(-1, 2).T
+        confidence, agreement = np.array([judgement for _, judgement in self.judged]).reshape(-1, 2).T
         likely = np.flatnonzero(confidence >= least)
         likely = likely[np.argsort(-(agreement * self.trials.score)[likely], kind="stable")]
         return likely[take_best(self.trials.source[likely], self.trials.target[likely])]
@@ -84,7 +83,7 @@ class JudgedPairs(NamedTuple):
     def _rows(self, places: np.ndarray) -> Iterator[tuple[int, int, int, float]]:
         """Place, source document, target document, confidence."""
         for k in places.tolist():
-            yield k, int(self.trials.source[k]), int(self.trials.target[k]), self.judgements[k].confidence
+            yield k, int(self.trials.source[k]), int(self.trials.target[k]), self.judged[k][1].confidence
 
     def _unmatched(self, number: Literal[0, 1], chosen: np.ndarray, least: float) -> Iterator[Unmatched]:
         """Every document of a side that is in no pair, and why."""
@@ -104,7 +103,7 @@ class JudgedPairs(NamedTuple):
     def _likeliest(self, number: Literal[0, 1]) -> dict[int, tuple[int, float]]:
         """For the documents of a side that were aligned the likeliest other one, and its confidence."""
         found: dict[int, tuple[int, float]] = {}
-        for _, *couple, score in self._rows(np.arange(len(self.judgements))):
+        for _, *couple, score in self._rows(np.arange(len(self.judged))):
             if score > found.get(couple[number], (-1, -1.0))[1]:
                 found[couple[number]] = couple[1 - number], score
         return found
@@ -177,8 +176,7 @@ def align_embedded(first: EmbeddedCorpus, second: EmbeddedCorpus, settings: Alig
     # The kernels release the interpreter, and products are small: the matrix library's own threads only get in the way.
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         judged = list(pool.map(align, couples))
-    alignments, judgements = [alignment for alignment, _ in judged], [judgement for _, judgement in judged]
-    return JudgedPairs(source, target, trials, alignments, judgements).result(settings.confidence)
+    return JudgedPairs(source, target, trials, judged).result(settings.confidence)
 
 
 def two_books() -> Trials:

@@ -77,8 +77,7 @@ def align_on_runner(
             begun = _align(settings, sides, begun, couples, encoder_url, encoder, runner)
     aligned = read_alignments(begun)
     judged = [aligned[a, b] for a, b in couples.tolist()]
-    alignments, judgements = [alignment for alignment, _ in judged], [judgement for _, judgement in judged]
-    result = JudgedPairs(*sides.corpora, found, alignments, judgements).result(settings.confidence)
+    result = JudgedPairs(*sides.corpora, found, judged).result(settings.confidence)
     store_beads(result, sides.sentences, begun, settings.confidence, join(work, f"pairs-{settings.confidence:g}"))
     return result
 
