@@ -12,7 +12,7 @@ from mining.vectors import write_vectors
 from pipelines.datasets.manifest import SENTENCES, Counters, Dataset, Input, Request, Shard, fingerprint
 from pipelines.datasets.work import Work, new_name
 
-VERSION = "1"  # to be raised with every change of the code that changes vectors
+VERSION = "2"  # to be raised with every change of the code that changes vectors
 
 
 class EncoderIdentity(NamedTuple):
